@@ -20,8 +20,8 @@ use std::{
 use consort_machine::{ProcessToken, discard};
 
 use crate::{
-    closure::{Frame, Shared, words},
-    data::Data,
+    closure::{Frame, SharedData, words},
+    data::DelegatedData,
     delegation::Scheme,
     detached::NO_SERVER,
 };
@@ -130,7 +130,7 @@ impl<T> Drop for Closures<T> {
 /// Executes the closures of a batch, or drops them if the data is poisoned.
 /// # Safety
 /// `closures` comes from [`Batch::deliver`] with this type; no other thread uses the data.
-unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const Frame) {
+unsafe fn execute_batch<T>(shared: &SharedData<T>, closures: *mut (), above: *const Frame) {
     // SAFETY: the caller's promise.
     let mut closures = unsafe { Box::from_raw(closures.cast::<Closures<T>>()) };
     let take = |closures: &mut Closures<T>| {
@@ -164,14 +164,17 @@ unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const 
 /// ```
 #[must_use = "a batch that is dropped is delivered"]
 pub struct Batch<'d, T, S: Scheme> {
-    data: &'d Data<T, S>,
+    data: &'d DelegatedData<T, S>,
     /// The process in which a server executes the closures; `None` if any thread may.
     served_in: Option<ProcessToken>,
     closures: Closures<T>,
 }
 
 impl<'d, T, S: Scheme> Batch<'d, T, S> {
-    pub(crate) const fn new(data: &'d Data<T, S>, served_in: Option<ProcessToken>) -> Self {
+    pub(crate) const fn new(
+        data: &'d DelegatedData<T, S>,
+        served_in: Option<ProcessToken>,
+    ) -> Self {
         Self { data, served_in, closures: Closures::new() }
     }
 

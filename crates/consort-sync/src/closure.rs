@@ -22,7 +22,7 @@ pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked whil
                                    `clear_poison` lets closures use it again";
 
 /// Data that one closure at a time uses.
-pub(crate) struct Shared<T> {
+pub(crate) struct SharedData<T> {
     data: UnsafeCell<T>,
     /// Whether a closure that panics poisons the data.
     pub(crate) poisons: AtomicBool,
@@ -52,12 +52,12 @@ pub(crate) fn frame() -> *const Frame {
 
 /// Executes a request. Takes the data, the closure's address and, for a detached closure, the frame
 /// in which to execute it.
-pub(crate) type Execute<T> = unsafe fn(&Shared<T>, *mut (), *const Frame);
+pub(crate) type Execute<T> = unsafe fn(&SharedData<T>, *mut (), *const Frame);
 
 /// A closure in flight.
-pub(crate) struct Call<F, R>(UnsafeCell<State<F, R>>);
+pub(crate) struct ClosureCall<F, R>(UnsafeCell<CallState<F, R>>);
 
-struct State<F, R> {
+struct CallState<F, R> {
     closure: Option<F>,
     /// The closure that waits for this one.
     above: *const Frame,
@@ -65,7 +65,7 @@ struct State<F, R> {
     result: Option<Result<R, Box<dyn Any + Send>>>,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedData<T> {
     pub(crate) const fn new(data: T) -> Self {
         Self {
             data: UnsafeCell::new(data),
@@ -103,7 +103,7 @@ impl<T> Shared<T> {
     ) -> R {
         let frame = Frame { poisoned: &raw const self.poisoned, above };
         let before = FRAME.replace(&raw const frame);
-        let mut entered = Entered { before, unless_it_returns: Some(self) };
+        let mut entered = FrameGuard { before, unless_it_returns: Some(self) };
         // SAFETY: the caller's promise.
         let result = closure(unsafe { &mut *self.data.get() });
         entered.unless_it_returns = None;
@@ -144,7 +144,7 @@ impl<T> Shared<T> {
     /// No other thread uses the data.
     #[cold]
     unsafe fn execute_backlog(&self, above: *const Frame) {
-        at_once(self.backlog.execute(&MACHINE, &Backlogged { shared: self, above }));
+        at_once(self.backlog.execute(&MACHINE, &BacklogService { shared: self, above }));
     }
 
     /// Executes a closure of the calling thread with the data.
@@ -203,13 +203,13 @@ impl<T> Shared<T> {
 }
 
 /// The frame of a closure that this thread executes, until it is dropped.
-struct Entered<'s, T> {
+struct FrameGuard<'s, T> {
     before: *const Frame,
     /// Notified if the closure panics.
-    unless_it_returns: Option<&'s Shared<T>>,
+    unless_it_returns: Option<&'s SharedData<T>>,
 }
 
-impl<T> Drop for Entered<'_, T> {
+impl<T> Drop for FrameGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         FRAME.set(self.before);
@@ -220,7 +220,7 @@ impl<T> Drop for Entered<'_, T> {
 }
 
 // SAFETY: a scheme executes one closure at a time, and each happens before what follows.
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for SharedData<T> {}
 
 /// Returns the words of a request.
 pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
@@ -235,7 +235,7 @@ pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
 /// thread uses the data.
 #[inline]
 unsafe fn execute_words<T>(
-    shared: &Shared<T>,
+    shared: &SharedData<T>,
     (execute, closure): (u64, u64),
     above: *const Frame,
 ) {
@@ -249,7 +249,7 @@ unsafe fn execute_words<T>(
     unsafe { execute(shared, closure, above) };
 }
 
-impl<M: Machine, T> Service<M> for Shared<T> {
+impl<M: Machine, T> Service<M> for SharedData<T> {
     #[inline]
     async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
         // SAFETY: a scheme passes on the words of a request. It executes each request once, while
@@ -260,13 +260,13 @@ impl<M: Machine, T> Service<M> for Shared<T> {
 }
 
 /// Executes the closures of a backlog.
-struct Backlogged<'s, T> {
-    shared: &'s Shared<T>,
+struct BacklogService<'s, T> {
+    shared: &'s SharedData<T>,
     /// The frame that waits while they are executed.
     above: *const Frame,
 }
 
-impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
+impl<M: Machine, T> Service<M> for BacklogService<'_, T> {
     #[inline]
     async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
         // SAFETY: these words were pushed on the backlog, which passes each request once, to a
@@ -281,12 +281,12 @@ impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
 /// # Safety
 /// `state` is that of a call with these types. No other thread uses it, or the data of `shared`.
 unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
-    shared: &Shared<T>,
+    shared: &SharedData<T>,
     state: *mut (),
     _: *const Frame,
 ) {
     // SAFETY: the caller's promise.
-    let state = unsafe { &mut *state.cast::<State<F, R>>() };
+    let state = unsafe { &mut *state.cast::<CallState<F, R>>() };
     // SAFETY: the caller's promise.
     unsafe { shared.catch_up(state.above) };
     // A refused closure is dropped by its caller: its destructors may panic or use the data.
@@ -309,10 +309,10 @@ pub(crate) fn refuse<F>(closure: F) -> ! {
     panic!("{POISONED}")
 }
 
-impl<F, R> Call<F, R> {
+impl<F, R> ClosureCall<F, R> {
     #[inline]
     pub(crate) fn new(closure: F) -> Self {
-        let state = State { closure: Some(closure), above: FRAME.get(), result: None };
+        let state = CallState { closure: Some(closure), above: FRAME.get(), result: None };
         Self(UnsafeCell::new(state))
     }
 
@@ -333,7 +333,7 @@ impl<F, R> Call<F, R> {
     #[inline]
     #[track_caller]
     pub(crate) fn finish(self) -> R {
-        let State { closure, result, .. } = self.0.into_inner();
+        let CallState { closure, result, .. } = self.0.into_inner();
         match result {
             Some(Ok(result)) => result,
             Some(Err(payload)) => resume_unwind(payload),

@@ -8,8 +8,8 @@ use crate::{
     delegation::{Locked, Scheme, ServerScheme},
     locks::Handoff,
     machine::MACHINE,
-    objects::{self, Part},
-    threads::ByThread,
+    objects::{self, ObjectPart},
+    threads::PerThread,
 };
 
 /// A counter that threads share by a scheme, the type parameter. It is meant for comparing schemes:
@@ -30,7 +30,7 @@ use crate::{
 /// ```
 pub struct Counter<S: Scheme = Locked<Handoff>> {
     counter: objects::Counter<S>,
-    locals: ByThread<[S::Local; 2]>,
+    locals: PerThread<[S::Local; 2]>,
 }
 
 impl Counter {
@@ -51,13 +51,13 @@ impl<S: Scheme> Counter<S> {
     /// Creates a counter of 0 under a scheme.
     #[must_use]
     pub const fn with(scheme: S) -> Self {
-        Self { counter: objects::Counter::new(scheme), locals: ByThread::new() }
+        Self { counter: objects::Counter::new(scheme), locals: PerThread::new() }
     }
 
     /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the previous count.
     #[inline]
     pub fn fetch_add(&self, by: u64) -> u64 {
-        self.counter.apply_here(self.locals.mine(), Part::Put, by)
+        self.counter.apply_here(self.locals.mine(), ObjectPart::Put, by)
     }
 }
 
@@ -68,12 +68,12 @@ impl<S: ServerScheme> Counter<S> {
     /// # Panics
     /// When a server already runs.
     pub fn run(&self) {
-        let Ok(()) = block_on_yielding(self.counter.run(&MACHINE, Part::Put));
+        let Ok(()) = block_on_yielding(self.counter.run(&MACHINE, ObjectPart::Put));
     }
 
     /// Lets the server end. Later operations wait for ever.
     pub fn stop(&self) {
-        let Ok(()) = block_on(self.counter.stop(&MACHINE, Part::Put));
+        let Ok(()) = block_on(self.counter.stop(&MACHINE, ObjectPart::Put));
     }
 }
 

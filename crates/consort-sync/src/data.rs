@@ -5,23 +5,23 @@ use std::ptr;
 use consort_machine::{Machine, at_once, block_on};
 
 use crate::{
-    closure::{Call, Shared, frame},
+    closure::{ClosureCall, SharedData, frame},
     delegation::Scheme,
     detached::{Pending, detached, nothing, submitted},
     machine::MACHINE,
-    threads::ByThread,
+    threads::PerThread,
 };
 
 /// The approximate number of detached closures at which threads that detach more have to wait.
 const MOST_DETACHED: u64 = 1 << 12;
 
 /// A scheme, and what each thread keeps of it.
-pub(crate) struct Kept<S: Scheme> {
+pub(crate) struct SchemeState<S: Scheme> {
     pub(crate) scheme: S,
-    locals: ByThread<S::Local>,
+    locals: PerThread<S::Local>,
 }
 
-impl<S: Scheme> Drop for Kept<S> {
+impl<S: Scheme> Drop for SchemeState<S> {
     fn drop(&mut self) {
         self.locals.each(|local| S::retire_local(&MACHINE, local));
         self.scheme.retire(&MACHINE);
@@ -29,20 +29,23 @@ impl<S: Scheme> Drop for Kept<S> {
 }
 
 /// Data with the scheme that executes closures on it: the contents of a `Delegate` or a `Server`.
-pub(crate) struct Data<T, S: Scheme> {
-    pub(crate) kept: Kept<S>,
-    pub(crate) shared: Shared<T>,
+pub(crate) struct DelegatedData<T, S: Scheme> {
+    pub(crate) scheme_state: SchemeState<S>,
+    pub(crate) shared: SharedData<T>,
 }
 
-impl<T, S: Scheme> Data<T, S> {
+impl<T, S: Scheme> DelegatedData<T, S> {
     pub(crate) const fn new(scheme: S, data: T) -> Self {
-        Self { kept: Kept { scheme, locals: ByThread::new() }, shared: Shared::new(data) }
+        Self {
+            scheme_state: SchemeState { scheme, locals: PerThread::new() },
+            shared: SharedData::new(data),
+        }
     }
 
     #[inline]
     #[track_caller]
     pub(crate) fn apply<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
-        let call = Call::new(closure);
+        let call = ClosureCall::new(closure);
         self.request(call.request::<T>());
         call.finish()
     }
@@ -50,7 +53,7 @@ impl<T, S: Scheme> Data<T, S> {
     /// Has a request executed, and waits for it.
     #[inline]
     fn request(&self, (operation, argument): (u64, u64)) {
-        let Kept { scheme, locals } = &self.kept;
+        let SchemeState { scheme, locals } = &self.scheme_state;
         let local = locals.mine();
         let Ok(_) = block_on(scheme.apply(&MACHINE, local, &self.shared, operation, argument));
     }
@@ -78,7 +81,8 @@ impl<T, S: Scheme> Data<T, S> {
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {
             let (operation, argument) = nothing::<T>(ptr::null());
-            let Ok(is_posted) = block_on(self.kept.scheme.post(&MACHINE, operation, argument));
+            let Ok(is_posted) =
+                block_on(self.scheme_state.scheme.post(&MACHINE, operation, argument));
             if is_posted {
                 return;
             }

@@ -7,7 +7,7 @@ use std::{fmt, sync::atomic::Ordering::Relaxed};
 use crate::{
     batch::Batch,
     closure::refuse,
-    data::Data,
+    data::DelegatedData,
     delegation::{Locked, Serverless},
     detached::Pending,
     locks::Handoff,
@@ -35,7 +35,7 @@ use crate::{
 /// assert_eq!(words.into_inner().len(), 2);
 /// ```
 pub struct Delegate<T, S: Serverless = Locked<Handoff>> {
-    data: Data<T, S>,
+    data: DelegatedData<T, S>,
 }
 
 impl<T> Delegate<T> {
@@ -57,7 +57,7 @@ impl<T, S: Serverless> Delegate<T, S> {
     /// Creates data under a scheme that needs no server; for others see [`Server`](crate::Server).
     #[must_use]
     pub const fn with(scheme: S, data: T) -> Self {
-        Self { data: Data::new(scheme, data) }
+        Self { data: DelegatedData::new(scheme, data) }
     }
 
     /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
@@ -91,7 +91,7 @@ impl<T, S: Serverless> Delegate<T, S> {
         self.data.shared.refuse_circle();
         // SAFETY: the scheme executes nothing else meanwhile.
         let section = |closure| unsafe { self.data.shared.execute_here(closure) };
-        match self.data.kept.scheme.in_place(closure, section) {
+        match self.data.scheme_state.scheme.in_place(closure, section) {
             Ok(Ok(result)) => result,
             Ok(Err(closure)) => refuse(closure),
             Err(closure) => self.data.apply(closure),

@@ -13,7 +13,7 @@ use std::{
 use consort_machine::{ProcessToken, discard};
 use oneshot::{RecvError, TryRecvError};
 
-use crate::closure::{Frame, POISONED, Shared, words};
+use crate::closure::{Frame, POISONED, SharedData, words};
 
 /// The panic message in a forked child that has no server.
 pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
@@ -26,7 +26,7 @@ const NO_RESULT: &str = "this process was forked before the closure was executed
 ///
 /// # Safety
 /// No other thread uses the data of `shared`. `above` is a frame of a thread that waits, or null.
-unsafe fn execute_nothing<T>(shared: &Shared<T>, above: *mut (), _: *const Frame) {
+unsafe fn execute_nothing<T>(shared: &SharedData<T>, above: *mut (), _: *const Frame) {
     // SAFETY: the caller's promise.
     unsafe { shared.catch_up(above.cast()) };
 }
@@ -46,7 +46,7 @@ pub(crate) fn nothing<T>(above: *const Frame) -> (u64, u64) {
 /// # Safety
 /// No other thread uses the data of `shared`.
 unsafe fn execute_or_drop<T, R>(
-    shared: &Shared<T>,
+    shared: &SharedData<T>,
     closure: impl FnOnce(&mut T) -> R,
     above: *const Frame,
 ) -> thread::Result<Option<R>> {
@@ -68,7 +68,7 @@ unsafe fn execute_or_drop<T, R>(
 /// # Safety
 /// `closure` comes from [`detached`] with these types, and no other thread uses the data.
 unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
-    shared: &Shared<T>,
+    shared: &SharedData<T>,
     closure: *mut (),
     above: *const Frame,
 ) {
@@ -87,7 +87,7 @@ pub(crate) fn detached<T, F: FnOnce(&mut T) + Send>(closure: F) -> (u64, u64) {
 }
 
 /// A closure, and the channel for its result.
-struct Submitted<F, R> {
+struct SubmittedClosure<F, R> {
     closure: F,
     sender: oneshot::Sender<thread::Result<R>>,
 }
@@ -98,13 +98,13 @@ struct Submitted<F, R> {
 /// # Safety
 /// `submitted` comes from [`submitted`] with these types, and no other thread uses the data.
 unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
-    shared: &Shared<T>,
+    shared: &SharedData<T>,
     submitted: *mut (),
     above: *const Frame,
 ) {
     // SAFETY: the caller's promise.
-    let Submitted { closure, sender } =
-        *unsafe { Box::from_raw(submitted.cast::<Submitted<F, R>>()) };
+    let SubmittedClosure { closure, sender } =
+        *unsafe { Box::from_raw(submitted.cast::<SubmittedClosure<F, R>>()) };
     // SAFETY: the caller's promise.
     let result = unsafe { execute_or_drop(shared, closure, above) }.transpose();
     let send = |_: &mut T| {
@@ -120,7 +120,7 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
 /// Returns a request for a backlog, like [`detached`], and the receiver of its result.
 pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64), Pending<R>) {
     let (sender, receiver) = oneshot::channel();
-    let submitted = Box::into_raw(Box::new(Submitted { closure, sender }));
+    let submitted = Box::into_raw(Box::new(SubmittedClosure { closure, sender }));
     let pending = Pending { receiver, process: ProcessToken::of_caller() };
     (words(execute_submitted::<T, F, R>, submitted.cast()), pending)
 }

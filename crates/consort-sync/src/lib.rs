@@ -8,7 +8,7 @@ use consort_sandbox as _;
 #[cfg(not(loom))]
 mod batch;
 #[cfg(not(loom))]
-mod boxes;
+mod box_container;
 #[cfg(not(loom))]
 mod closure;
 #[cfg(not(loom))]
@@ -38,7 +38,7 @@ pub use lock_api;
 #[cfg(not(loom))]
 pub use {
     batch::Batch,
-    boxes::Boxes,
+    box_container::BoxContainer,
     containers::{Queue, Stack},
     counter::Counter,
     delegate::Delegate,

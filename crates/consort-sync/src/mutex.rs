@@ -192,7 +192,7 @@ pub(crate) fn acquire<R: RawLock>(lock: &R) -> R::Token {
 }
 
 #[cold]
-fn wait<R: RawLock>(lock: &R, place: R::Place) -> R::Token {
+fn wait<R: RawLock>(lock: &R, place: R::WaitState) -> R::Token {
     let Ok(token) = block_on(lock.wait(&MACHINE, place));
     token
 }

@@ -13,7 +13,7 @@ use consort_machine::{
 
 use crate::{
     batch::Batch,
-    data::Data,
+    data::DelegatedData,
     delegation::{MpServer, ServerScheme},
     detached::{NO_SERVER, Pending},
     machine::MACHINE,
@@ -41,7 +41,7 @@ where
     S::Local: Send,
 {
     /// `None` once the server has ended.
-    data: Option<Arc<Data<T, S>>>,
+    data: Option<Arc<DelegatedData<T, S>>>,
     thread: Option<JoinHandle<()>>,
     process: ProcessToken,
 }
@@ -76,13 +76,14 @@ where
              `with_streaming`"
         );
         stay_loaded(); // as long as the thread may run
-        let data = Arc::new(Data::new(scheme, data));
+        let data = Arc::new(DelegatedData::new(scheme, data));
         let served = Arc::clone(&data);
         let (starts, started) = mpsc::channel();
         let serve = move || {
             Machine::thread(&MACHINE); // panics if there are too many
             let _ = starts.send(());
-            let Ok(()) = block_on_yielding(served.kept.scheme.run(&MACHINE, &served.shared));
+            let Ok(()) =
+                block_on_yielding(served.scheme_state.scheme.run(&MACHINE, &served.shared));
         };
         let thread = Builder::new().name("consort-server".into()).spawn(serve);
         let thread = thread.map_err(|error| io::Error::new(error.kind(), of_thread(&error)))?;
@@ -109,14 +110,14 @@ where
         self.data().shared.clear_poison();
     }
 
-    fn data(&self) -> &Data<T, S> {
+    fn data(&self) -> &DelegatedData<T, S> {
         self.data.as_deref().expect("the server has not ended")
     }
 
     /// Returns the data, for closures that the server must execute.
     #[inline]
     #[track_caller]
-    fn served(&self) -> &Data<T, S> {
+    fn served(&self) -> &DelegatedData<T, S> {
         assert!(self.process.is_of_caller(), "{NO_SERVER}");
         self.data()
     }
@@ -181,7 +182,7 @@ where
             return;
         }
         if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
-            let Ok(()) = block_on(data.kept.scheme.stop(&MACHINE));
+            let Ok(()) = block_on(data.scheme_state.scheme.stop(&MACHINE));
             // A closure may hold the last reference; then the server continues after this.
             if thread.thread().id() != thread::current().id() {
                 // The server catches the panics of closures.

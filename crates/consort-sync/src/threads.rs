@@ -17,16 +17,16 @@ type Block<L> = Box<[UnsafeCell<L>; BLOCK]>;
 
 /// A value for each thread that has used an object. A thread that reuses the number of a finished
 /// thread continues with its value.
-pub(crate) struct ByThread<L> {
+pub(crate) struct PerThread<L> {
     blocks: OnceLock<Box<[OnceLock<Block<L>>; BLOCKS]>>,
 }
 
 // SAFETY: only the thread with its number uses a value, and the next thread with that number only
 // after the first has ended: the machine gives a number to one thread at a time, under a lock. So
 // values only move between threads.
-unsafe impl<L: Send> Sync for ByThread<L> {}
+unsafe impl<L: Send> Sync for PerThread<L> {}
 
-impl<L> ByThread<L> {
+impl<L> PerThread<L> {
     pub(crate) const fn new() -> Self {
         Self { blocks: OnceLock::new() }
     }
@@ -39,7 +39,7 @@ impl<L> ByThread<L> {
     }
 }
 
-impl<L: Default> ByThread<L> {
+impl<L: Default> PerThread<L> {
     /// Returns the value of the calling thread.
     #[inline]
     pub(crate) fn mine(&self) -> &L {

@@ -27,7 +27,7 @@ const RESTS: [u32; 2] = [128, 4096];
 /// A search for the interval with which a server executes the most requests. It tries each for a
 /// window, keeps the best, and searches again later: sooner if the best has changed.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct IntervalSearch {
     /// The index in `TRIED` that is being tried; past the end, the server rests.
     tried: usize,
     /// The shortest window so far in nanoseconds, and the index with which it was measured.
@@ -44,7 +44,7 @@ pub(super) struct Search {
     window: u64,
 }
 
-impl Search {
+impl IntervalSearch {
     /// Creates a search for a server with this number of slots. It begins with the first interval.
     pub(super) fn new(slots: usize) -> Self {
         let slots = slots as u64;
@@ -109,7 +109,7 @@ mod tests {
     /// Plays requests to a server that takes `ns` per request at each interval. Returns how many
     /// requests it executed with each interval, and the last interval.
     fn run(
-        search: &mut Search,
+        search: &mut IntervalSearch,
         clock: &mut u64,
         requests: u64,
         ns: impl Fn(u64) -> u64,
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_best_is_found_and_used_nearly_all_the_time() {
         for best in TRIED {
-            let mut search = Search::new(10);
+            let mut search = IntervalSearch::new(10);
             let (used, _) = run(&mut search, &mut 0, 200_000, |cycles| 10 + cycles.abs_diff(best));
             let place = TRIED.iter().position(|&tried| tried == best).unwrap();
             assert!(used[place] > 190_000, "{best}: {used:?}");
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_change_is_found() {
-        let mut search = Search::new(10);
+        let mut search = IntervalSearch::new(10);
         let mut clock = 0;
         let (_, cycles) = run(&mut search, &mut clock, 20_000, |cycles| 10 + cycles);
         assert_eq!(cycles, 0);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn idle_time_of_a_server_does_not_count() {
-        let mut search = Search::new(10);
+        let mut search = IntervalSearch::new(10);
         let mut clock = 0;
         let mut cycles = 0_u64;
         for request in 0..50_000 {

@@ -23,7 +23,7 @@ use consort_machine::{Line, Machine, Until};
 
 use super::{
     SECOND_SERVER, Scheme, ServerScheme, Service,
-    backoff::{Backoff, Search},
+    backoff::{Backoff, IntervalSearch},
 };
 
 const OPERATION: usize = 0;
@@ -195,7 +195,7 @@ unsafe impl Scheme for ShmServer {
 impl ServerScheme for ShmServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
         assert!(m.swap(&self.server[RUNS], 1, Relaxed).await == 0, "{SECOND_SERVER}");
-        let mut search = Search::new(self.order.len());
+        let mut search = IntervalSearch::new(self.order.len());
         let mut idle = 0;
         let mut streamed = 0;
         loop {

@@ -145,7 +145,7 @@ unsafe impl RawLock for Handoff {
     const NEW: Self = Self::new();
 
     type Token = ();
-    type Place = ();
+    type WaitState = ();
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<(), ()> {

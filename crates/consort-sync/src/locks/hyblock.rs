@@ -63,7 +63,7 @@ unsafe impl RawLock for HybLock {
     /// The next thread, if already known.
     type Token = Option<Thread>;
     /// The predecessor.
-    type Place = Thread;
+    type WaitState = Thread;
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<Option<Thread>, Thread> {

@@ -49,7 +49,7 @@ unsafe impl RawLock for Mcs {
     /// The holder's node.
     type Token = &'static Line;
     /// The thread's node, and the address of its predecessor's.
-    type Place = (&'static Line, u64);
+    type WaitState = (&'static Line, u64);
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<&'static Line, (&'static Line, u64)> {

@@ -50,10 +50,13 @@ pub unsafe trait RawLock: Default {
     /// The state that the holder keeps until it releases the lock.
     type Token: Copy;
     /// The state that a waiting thread keeps.
-    type Place;
+    type WaitState;
 
     /// Takes the lock if it is free, otherwise a place at which to wait. Does not wait itself.
-    fn enter<M: Machine>(&self, m: &M) -> impl Future<Output = Result<Self::Token, Self::Place>>;
+    fn enter<M: Machine>(
+        &self,
+        m: &M,
+    ) -> impl Future<Output = Result<Self::Token, Self::WaitState>>;
 
     /// Waits at a place until the calling thread holds the lock.
     ///
@@ -62,7 +65,7 @@ pub unsafe trait RawLock: Default {
     fn wait<M: Machine>(
         &self,
         m: &M,
-        place: Self::Place,
+        place: Self::WaitState,
     ) -> impl Future<Output = Result<Self::Token, M::Stop>>;
 
     /// Waits until the calling thread holds the lock.

@@ -37,7 +37,7 @@ unsafe impl RawLock for TestAndSet {
     const NEW: Self = Self::new();
 
     type Token = ();
-    type Place = ();
+    type WaitState = ();
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<(), ()> {

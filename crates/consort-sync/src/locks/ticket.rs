@@ -36,7 +36,7 @@ unsafe impl RawLock for Ticket {
 
     /// The ticket.
     type Token = u64;
-    type Place = u64;
+    type WaitState = u64;
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<u64, u64> {

@@ -4,20 +4,20 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use consort_machine::{Line, Machine};
 
-use super::{Object, Part, Sequential, VALUES};
+use super::{Object, ObjectPart, Sequential, VALUES};
 use crate::delegation::Scheme;
 
 /// A counter, modulo [`VALUES`].
-pub type Counter<S> = Object<S, Count>;
+pub type Counter<S> = Object<S, SequentialCounter>;
 
 /// Word 0: the count.
 #[derive(Debug, Default)]
-pub struct Count(Line);
+pub struct SequentialCounter(Line);
 
-impl Sequential for Count {
+impl Sequential for SequentialCounter {
     /// Adds the argument and returns the count before.
     #[inline]
-    async fn serve<M: Machine>(&self, m: &M, _: Part, by: u64) -> u64 {
+    async fn serve<M: Machine>(&self, m: &M, _: ObjectPart, by: u64) -> u64 {
         let count = m.load(&self.0[0], Relaxed).await;
         m.store(&self.0[0], count.wrapping_add(by) % VALUES, Relaxed).await;
         count
@@ -29,7 +29,7 @@ impl<S: Scheme> Counter<S> {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(scheme: S) -> Self {
-        Self::of(scheme, None, Count(Line::new()))
+        Self::of(scheme, None, SequentialCounter(Line::new()))
     }
 
     /// Adds to the counter and returns the count before.
@@ -42,6 +42,6 @@ impl<S: Scheme> Counter<S> {
         local: &[S::Local; 2],
         by: u64,
     ) -> Result<u64, M::Stop> {
-        self.apply(m, local, Part::Put, by).await
+        self.apply(m, local, ObjectPart::Put, by).await
     }
 }

@@ -44,14 +44,14 @@ pub(super) const CLUSTER: usize = 2;
 
 /// How cells are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum CellForm {
     /// In two words.
     Pairs,
     /// In one.
     Packed,
 }
 
-impl Form {
+impl CellForm {
     const fn cells_of_line(self) -> usize {
         match self {
             Self::Pairs => 4,
@@ -113,7 +113,7 @@ pub(super) struct Ring {
     pub(super) links: Line,
     /// Consecutive cells are on different lines.
     lines: Box<[Line]>,
-    form: Form,
+    form: CellForm,
     /// The numbers of cells and of their lines, as powers of 2.
     cell_bits: u32,
     line_bits: u32,
@@ -121,7 +121,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// Creates an empty ring of `size` cells, a power of two.
-    pub(super) fn new(form: Form, size: usize) -> Self {
+    pub(super) fn new(form: CellForm, size: usize) -> Self {
         let lines = (0..size.div_ceil(form.cells_of_line())).map(|_| Line::default());
         let [head, tail, links] = std::array::from_fn(|_| Line::default());
         let (cell_bits, line_bits) = (size.ilog2(), lines.len().ilog2());
@@ -158,12 +158,12 @@ impl Ring {
         let (line, place) = self.place(ticket);
         // Pairs with the releases of `exchange`.
         match self.form {
-            Form::Pairs => {
+            CellForm::Pairs => {
                 let pair = &line.pairs()[place];
                 let value = m.load(&pair[1], Relaxed).await;
                 Cell::of_pair([m.load(&pair[0], Acquire).await, value])
             }
-            Form::Packed => Cell::unpacked(m.load(&line[place], Acquire).await),
+            CellForm::Packed => Cell::unpacked(m.load(&line[place], Acquire).await),
         }
     }
 
@@ -172,11 +172,11 @@ impl Ring {
     async fn exchange<M: Machine>(&self, m: &M, ticket: u64, old: Cell, new: Cell) -> bool {
         let (line, place) = self.place(ticket);
         match self.form {
-            Form::Pairs => {
+            CellForm::Pairs => {
                 let pair = &line.pairs()[place];
                 m.compare_exchange_pair(pair, old.pair(), new.pair(), AcqRel).await.is_ok()
             }
-            Form::Packed => {
+            CellForm::Packed => {
                 let word = &line[place];
                 m.compare_exchange(word, old.packed(), new.packed(), AcqRel).await.is_ok()
             }
@@ -306,8 +306,10 @@ mod tests {
     use super::*;
     use crate::machine::MACHINE as M;
 
-    fn forms() -> impl Iterator<Item = Form> {
-        [Form::Packed, Form::Pairs].into_iter().filter(|it| *it == Form::Packed || M.has_pairs())
+    fn forms() -> impl Iterator<Item = CellForm> {
+        [CellForm::Packed, CellForm::Pairs]
+            .into_iter()
+            .filter(|it| *it == CellForm::Packed || M.has_pairs())
     }
 
     #[test]
@@ -337,7 +339,7 @@ mod tests {
     /// Just before the last round.
     #[test]
     fn rounds_end_rather_than_begin_again() {
-        let ring = Ring::new(Form::Packed, 4);
+        let ring = Ring::new(CellForm::Packed, 4);
         let near = ring.end() - 6;
         at_once(M.store(&ring.head[0], near, Relaxed));
         at_once(M.store(&ring.tail[0], near, Relaxed));
@@ -346,7 +348,7 @@ mod tests {
         (0..20).for_each(|_| assert_eq!(at_once(ring.take(&M)), None));
         assert!(!at_once(ring.put(&M, 4)));
         assert!(!at_once(ring.open(&M)));
-        let last = Form::Packed.last_round();
+        let last = CellForm::Packed.last_round();
         assert!((0..4).all(|ticket| at_once(ring.cell(&M, ticket)).round == last));
     }
 }

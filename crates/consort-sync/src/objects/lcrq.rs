@@ -26,7 +26,7 @@ use consort_machine::{Line, Machine, Thread, Until};
 
 use super::{
     Container, check,
-    crq::{CLUSTER, Form, NEXT, NEXT_SPARE, Ring},
+    crq::{CLUSTER, CellForm, NEXT, NEXT_SPARE, Ring},
 };
 
 /// Indexes of the ends of the list, and of the words of a thread's hazards.
@@ -45,7 +45,7 @@ pub struct Lcrq {
     /// Words 0: the addresses of the first and the last ring.
     ends: [Line; 2],
     lists: Line,
-    form: Form,
+    form: CellForm,
     ring_size: usize,
     clusters: Option<Clusters>,
 }
@@ -89,7 +89,7 @@ impl Lcrq {
     /// When the size is not a power of two.
     #[must_use]
     pub fn new<M: Machine>(m: &M, ring_size: usize) -> Self {
-        Self::of(if m.has_pairs() { Form::Pairs } else { Form::Packed }, ring_size)
+        Self::of(if m.has_pairs() { CellForm::Pairs } else { CellForm::Packed }, ring_size)
     }
 
     /// Creates a queue with values of 32 bits, except the largest number, on any machine.
@@ -98,10 +98,10 @@ impl Lcrq {
     /// When the size is not a power of two.
     #[must_use]
     pub fn packed(ring_size: usize) -> Self {
-        Self::of(Form::Packed, ring_size)
+        Self::of(CellForm::Packed, ring_size)
     }
 
-    fn of(form: Form, ring_size: usize) -> Self {
+    fn of(form: CellForm, ring_size: usize) -> Self {
         assert!(ring_size.is_power_of_two(), "a ring of {ring_size} cells: not a power of two");
         let ends: [Line; 2] = Default::default();
         let first = Self::allocate(form, ring_size);
@@ -117,7 +117,7 @@ impl Lcrq {
     }
 
     /// Allocates a ring and returns its address.
-    fn allocate(form: Form, ring_size: usize) -> u64 {
+    fn allocate(form: CellForm, ring_size: usize) -> u64 {
         Box::into_raw(Box::new(Ring::new(form, ring_size))).expose_provenance() as u64
     }
 

@@ -8,7 +8,7 @@
 //! | [`Treiber`] | a lock-free stack, Treiber 1986 |
 //! | [`Lcrq`] | a lock-free queue, Morrison and Afek 2013; also for clusters of cores |
 //!
-//! Values are words: each [`Container`] documents how many bits. [`Words`] is a container for the
+//! Values are words: each [`Container`] documents how many bits. [`WordContainer`] is a container for the
 //! threads of a program; for values of any type use [`Stack`](crate::Stack) and
 //! [`Queue`](crate::Queue).
 
@@ -23,7 +23,7 @@ mod queue;
 mod stack;
 mod treiber;
 #[cfg(not(loom))]
-mod words;
+mod word_container;
 
 use std::future::Future;
 
@@ -34,16 +34,16 @@ use consort_machine::{at_once, block_on};
 #[cfg(not(loom))]
 use crate::machine::MACHINE;
 
-pub use counter::{Count, Counter};
+pub use counter::{Counter, SequentialCounter};
 pub use fetch_add::FetchAdd;
 pub use lcrq::{Clusters, Lcrq, MyRings};
-pub use object::{Object, Part, Sequential};
-pub use queue::{List, Queue};
-pub use stack::{Pile, Stack};
+pub use object::{Object, ObjectPart, Sequential};
+pub use queue::{Queue, SequentialQueue};
+pub use stack::{SequentialStack, Stack};
 pub use treiber::Treiber;
 
 #[cfg(not(loom))]
-pub use words::Words;
+pub use word_container::WordContainer;
 
 /// The first number that is not a value.
 ///

@@ -18,7 +18,7 @@ use crate::machine::MACHINE;
 
 /// The operations of a container. If an object has two schemes, each executes one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ObjectPart {
     /// Putting, and also taking if the object has one scheme.
     Put,
     /// Taking.
@@ -28,8 +28,12 @@ pub enum Part {
 /// Data in words, with operations that run one at a time and never wait.
 pub trait Sequential {
     /// Executes an operation. No other operation of its part is executed meanwhile.
-    fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64)
-    -> impl Future<Output = u64>;
+    fn serve<M: Machine>(
+        &self,
+        m: &M,
+        operation: ObjectPart,
+        argument: u64,
+    ) -> impl Future<Output = u64>;
 
     /// Returns the memory of the data to the machine.
     fn retire<M: Machine>(&mut self, m: &M) {
@@ -43,34 +47,35 @@ pub struct Object<S, D> {
     put: S,
     /// `None` if the other scheme serves both.
     take: Option<S>,
-    data: Served<D>,
+    data: ContainerService<D>,
 }
 
 /// Data, as schemes serve it.
 #[derive(Debug)]
-struct Served<D>(D);
+struct ContainerService<D>(D);
 
-impl<M: Machine, D: Sequential> Service<M> for Served<D> {
+impl<M: Machine, D: Sequential> Service<M> for ContainerService<D> {
     #[inline]
     async fn serve(&self, m: &M, operation: u64, argument: u64) -> u64 {
-        let part = if operation == Part::Put as u64 { Part::Put } else { Part::Take };
+        let part =
+            if operation == ObjectPart::Put as u64 { ObjectPart::Put } else { ObjectPart::Take };
         self.0.serve(m, part, argument).await
     }
 }
 
 impl<S, D> Object<S, D> {
     pub(super) const fn of(put: S, take: Option<S>, data: D) -> Self {
-        Self { put, take, data: Served(data) }
+        Self { put, take, data: ContainerService(data) }
     }
 
     /// Returns the scheme that executes a part.
-    pub fn scheme(&self, part: Part) -> &S {
-        self.take.as_ref().filter(|_| part == Part::Take).unwrap_or(&self.put)
+    pub fn scheme(&self, part: ObjectPart) -> &S {
+        self.take.as_ref().filter(|_| part == ObjectPart::Take).unwrap_or(&self.put)
     }
 
     /// Returns the parts, each with its own scheme.
-    pub fn parts(&self) -> &'static [Part] {
-        if self.take.is_some() { &[Part::Put, Part::Take] } else { &[Part::Put] }
+    pub fn parts(&self) -> &'static [ObjectPart] {
+        if self.take.is_some() { &[ObjectPart::Put, ObjectPart::Take] } else { &[ObjectPart::Put] }
     }
 }
 
@@ -81,10 +86,10 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         &self,
         m: &M,
         local: &[S::Local; 2],
-        part: Part,
+        part: ObjectPart,
         argument: u64,
     ) -> Result<u64, M::Stop> {
-        let second = usize::from(self.take.is_some() && part == Part::Take);
+        let second = usize::from(self.take.is_some() && part == ObjectPart::Take);
         let scheme = self.scheme(part);
         scheme.apply(m, &local[second], &self.data, part as u64, argument).await
     }
@@ -92,7 +97,7 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
     /// Like `apply`, for a thread of the program.
     #[cfg(not(loom))]
     #[inline]
-    pub(crate) fn apply_here(&self, local: &[S::Local; 2], part: Part, argument: u64) -> u64 {
+    pub(crate) fn apply_here(&self, local: &[S::Local; 2], part: ObjectPart, argument: u64) -> u64 {
         let serve = |argument| at_once(self.data.0.serve(&MACHINE, part, argument));
         self.scheme(part).in_place(argument, serve).unwrap_or_else(|argument| {
             let Ok(result) = block_on(self.apply(&MACHINE, local, part, argument));
@@ -119,7 +124,7 @@ impl<S: ServerScheme, D: Sequential> Object<S, D> {
     ///
     /// # Errors
     /// When a wait ends early.
-    pub async fn run<M: Machine>(&self, m: &M, part: Part) -> Result<(), M::Stop> {
+    pub async fn run<M: Machine>(&self, m: &M, part: ObjectPart) -> Result<(), M::Stop> {
         self.scheme(part).run(m, &self.data).await
     }
 
@@ -127,7 +132,7 @@ impl<S: ServerScheme, D: Sequential> Object<S, D> {
     ///
     /// # Errors
     /// When a wait ends early.
-    pub async fn stop<M: Machine>(&self, m: &M, part: Part) -> Result<(), M::Stop> {
+    pub async fn stop<M: Machine>(&self, m: &M, part: ObjectPart) -> Result<(), M::Stop> {
         self.scheme(part).stop(m).await
     }
 }
@@ -151,25 +156,25 @@ unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
     #[inline]
     async fn put<M: Machine>(&self, m: &M, local: &Self::Local, value: u64) -> Result<(), M::Stop> {
         check(value, VALUES);
-        self.apply(m, local, Part::Put, value).await.map(|_| ())
+        self.apply(m, local, ObjectPart::Put, value).await.map(|_| ())
     }
 
     #[inline]
     async fn take<M: Machine>(&self, m: &M, local: &Self::Local) -> Result<Option<u64>, M::Stop> {
-        Ok(taken(self.apply(m, local, Part::Take, 0).await?))
+        Ok(taken(self.apply(m, local, ObjectPart::Take, 0).await?))
     }
 
     #[cfg(not(loom))]
     #[inline]
     unsafe fn put_here(&self, local: &Self::Local, value: u64) {
         check(value, VALUES);
-        self.apply_here(local, Part::Put, value);
+        self.apply_here(local, ObjectPart::Put, value);
     }
 
     #[cfg(not(loom))]
     #[inline]
     unsafe fn take_here(&self, local: &Self::Local) -> Option<u64> {
-        taken(self.apply_here(local, Part::Take, 0))
+        taken(self.apply_here(local, ObjectPart::Take, 0))
     }
 
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use consort_machine::{Line, Machine};
 
-use super::{EMPTY, Object, Part, Sequential, object::Nodes};
+use super::{EMPTY, Object, ObjectPart, Sequential, object::Nodes};
 use crate::delegation::Scheme;
 
 /// Words of a node.
@@ -18,26 +18,26 @@ const VALUE: usize = 0;
 const NEXT: usize = 1;
 
 /// A queue under one scheme or two.
-pub type Queue<S> = Object<S, List>;
+pub type Queue<S> = Object<S, SequentialQueue>;
 
 /// Words 0: the addresses of the first and the last node.
 #[derive(Debug)]
-pub struct List {
+pub struct SequentialQueue {
     first: Line,
     last: Line,
 }
 
 /// Returns the node at an address that was read from a queue.
 fn node(address: u64) -> &'static Line {
-    // SAFETY: the words of `List` are addresses of nodes, and so is `NEXT` unless it is 0, which
+    // SAFETY: the words of `SequentialQueue` are addresses of nodes, and so is `NEXT` unless it is 0, which
     // the callers exclude.
     unsafe { Line::at(address) }
 }
 
-impl Sequential for List {
+impl Sequential for SequentialQueue {
     #[inline]
-    async fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64) -> u64 {
-        if operation == Part::Put {
+    async fn serve<M: Machine>(&self, m: &M, operation: ObjectPart, argument: u64) -> u64 {
+        if operation == ObjectPart::Put {
             let new = m.take_line();
             m.store(&new[VALUE], argument, Relaxed).await;
             m.store(&new[NEXT], 0, Relaxed).await;
@@ -70,13 +70,13 @@ impl Sequential for List {
 
 // SAFETY: a node has one value. Threads that put and threads that take share one word, which is
 // released after the value is there.
-unsafe impl Nodes for List {}
+unsafe impl Nodes for SequentialQueue {}
 
 impl<S: Scheme> Queue<S> {
     /// Creates an empty queue under one scheme.
     #[must_use]
     pub fn new<M: Machine>(m: &M, scheme: S) -> Self {
-        Self::of(scheme, None, List::new(m))
+        Self::of(scheme, None, SequentialQueue::new(m))
     }
 
     /// Creates an empty queue with one scheme for threads that put and one for threads that take.
@@ -88,11 +88,11 @@ impl<S: Scheme> Queue<S> {
     pub fn with_two<M: Machine>(m: &M, put: S, take: S) -> Self {
         let streams = put.streams() || take.streams();
         assert!(!streams, "two schemes share nodes, so answers may not pass the caches");
-        Self::of(put, Some(take), List::new(m))
+        Self::of(put, Some(take), SequentialQueue::new(m))
     }
 }
 
-impl List {
+impl SequentialQueue {
     fn new<M: Machine>(m: &M) -> Self {
         let first = m.take_line();
         first[NEXT].atomic().store(0, Relaxed);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use consort_machine::{Line, Machine};
 
-use super::{EMPTY, Object, Part, Sequential, object::Nodes};
+use super::{EMPTY, Object, ObjectPart, Sequential, object::Nodes};
 use crate::delegation::Scheme;
 
 /// Words of a node.
@@ -14,11 +14,11 @@ const VALUE: usize = 0;
 const BELOW: usize = 1;
 
 /// A stack under a scheme.
-pub type Stack<S> = Object<S, Pile>;
+pub type Stack<S> = Object<S, SequentialStack>;
 
 /// Word 0: the address of the top node; 0 if there is none.
 #[derive(Debug, Default)]
-pub struct Pile(Line);
+pub struct SequentialStack(Line);
 
 /// Returns the node at an address that was read from a stack.
 fn node(address: u64) -> &'static Line {
@@ -26,11 +26,11 @@ fn node(address: u64) -> &'static Line {
     unsafe { Line::at(address) }
 }
 
-impl Sequential for Pile {
+impl Sequential for SequentialStack {
     #[inline]
-    async fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64) -> u64 {
+    async fn serve<M: Machine>(&self, m: &M, operation: ObjectPart, argument: u64) -> u64 {
         let top = m.load(&self.0[0], Relaxed).await;
-        if operation == Part::Put {
+        if operation == ObjectPart::Put {
             let new = m.take_line();
             m.store(&new[VALUE], argument, Relaxed).await;
             m.store(&new[BELOW], top, Relaxed).await;
@@ -59,13 +59,13 @@ impl Sequential for Pile {
 
 // SAFETY: a node has one value. Both parts have one scheme, so no other operation is executed at
 // the same time.
-unsafe impl Nodes for Pile {}
+unsafe impl Nodes for SequentialStack {}
 
 impl<S: Scheme> Stack<S> {
     /// Creates an empty stack.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(scheme: S) -> Self {
-        Self::of(scheme, None, Pile(Line::new()))
+        Self::of(scheme, None, SequentialStack(Line::new()))
     }
 }

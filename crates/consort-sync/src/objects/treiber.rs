@@ -36,12 +36,12 @@ pub struct Treiber {
 
 /// Address and count.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Top {
+struct TaggedTop {
     address: u64,
     count: u64,
 }
 
-impl Top {
+impl TaggedTop {
     const fn packed(self) -> u64 {
         self.address << (COUNT_BITS - LOWEST_BIT) | self.count & ((1 << COUNT_BITS) - 1)
     }
@@ -70,27 +70,32 @@ impl Treiber {
     /// succeeds, the count did not change, so nothing was taken, and the address is that of a node
     /// that is still on top.
     #[inline]
-    async fn top<M: Machine>(&self, m: &M) -> Top {
+    async fn top<M: Machine>(&self, m: &M) -> TaggedTop {
         if m.has_pairs() {
             let count = m.load(&self.top[1], Acquire).await;
-            Top { count, address: m.load(&self.top[0], Acquire).await }
+            TaggedTop { count, address: m.load(&self.top[0], Acquire).await }
         } else {
-            Top::unpacked(m.load(&self.top[0], Acquire).await)
+            TaggedTop::unpacked(m.load(&self.top[0], Acquire).await)
         }
     }
 
     /// # Errors
     /// Returns the current top if it is not `old`.
     #[inline]
-    async fn exchange<M: Machine>(&self, m: &M, old: Top, new: Top) -> Result<(), Top> {
+    async fn exchange<M: Machine>(
+        &self,
+        m: &M,
+        old: TaggedTop,
+        new: TaggedTop,
+    ) -> Result<(), TaggedTop> {
         if m.has_pairs() {
-            let pair = |top: Top| [top.address, top.count];
+            let pair = |top: TaggedTop| [top.address, top.count];
             let top = &self.top.pairs()[0];
             let result = m.compare_exchange_pair(top, pair(old), pair(new), AcqRel).await;
-            return result.map(|_| ()).map_err(|[address, count]| Top { address, count });
+            return result.map(|_| ()).map_err(|[address, count]| TaggedTop { address, count });
         }
         let result = m.compare_exchange(&self.top[0], old.packed(), new.packed(), AcqRel).await;
-        result.map(|_| ()).map_err(Top::unpacked)
+        result.map(|_| ()).map_err(TaggedTop::unpacked)
     }
 }
 
@@ -109,7 +114,7 @@ unsafe impl Container for Treiber {
         loop {
             m.store(&line[BELOW], top.address, Relaxed).await;
             // Pairs with the acquire in `take`.
-            match self.exchange(m, top, Top { address, ..top }).await {
+            match self.exchange(m, top, TaggedTop { address, ..top }).await {
                 Ok(()) => return Ok(()),
                 Err(other) => top = other,
             }
@@ -122,7 +127,7 @@ unsafe impl Container for Treiber {
         while top.address != 0 {
             let line = node(top.address);
             let below = m.load(&line[BELOW], Relaxed).await;
-            let new = Top { address: below, count: top.count.wrapping_add(1) };
+            let new = TaggedTop { address: below, count: top.count.wrapping_add(1) };
             match self.exchange(m, top, new).await {
                 Ok(()) => {
                     let value = m.load(&line[VALUE], Relaxed).await;
@@ -141,7 +146,7 @@ unsafe impl Container for Treiber {
 
     fn retire<M: Machine>(&mut self, m: &M) {
         let top = self.top[0].atomic().load(Relaxed);
-        let mut top = if m.has_pairs() { top } else { Top::unpacked(top).address };
+        let mut top = if m.has_pairs() { top } else { TaggedTop::unpacked(top).address };
         while top != 0 {
             let line = node(top);
             top = line[BELOW].atomic().load(Relaxed);

@@ -5,14 +5,17 @@
 use consort_machine::NativeMachine;
 use consort_machine::Thread;
 use consort_sync::{
-    Boxes, Counter, Delegate, Mutex, MutexGuard, Queue, Raw, Server, Stack,
+    BoxContainer, Counter, Delegate, Mutex, MutexGuard, Queue, Raw, Server, Stack,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
     },
     lock_api,
     locks::{Clh, Handoff, HybLock, Mcs, RawLock as _, TestAndSet, Ticket},
-    objects::{self, Clusters, Count, FetchAdd, Lcrq, MyRings, Part, Pile, Treiber, Words},
+    objects::{
+        self, Clusters, FetchAdd, Lcrq, MyRings, ObjectPart, SequentialCounter, SequentialStack,
+        Treiber, WordContainer,
+    },
 };
 
 #[test]
@@ -98,43 +101,52 @@ fn containers() {
     let queue = Queue::with(Locked::with(TestAndSet::new()));
     queue.push(1);
     assert_eq!(queue.len(), 1);
-    let boxes = Boxes::default();
+    let boxes = BoxContainer::default();
     boxes.put(1);
     assert_eq!(boxes.take(), Some(1));
-    let (stack, queue) = (Boxes::stack(Locked::new()), Boxes::queue(CcSynch::new()));
+    let (stack, queue) = (BoxContainer::stack(Locked::new()), BoxContainer::queue(CcSynch::new()));
     stack.put(1);
     queue.put("b");
-    let boxes = Boxes::queue_of_two(Locked::new(), Locked::new());
+    let boxes = BoxContainer::queue_of_two(Locked::new(), Locked::new());
     boxes.put(2.5);
-    if let Some(boxes) = Boxes::with_rings_of(8) {
+    if let Some(boxes) = BoxContainer::with_rings_of(8) {
         boxes.put('c');
     }
 }
 
 #[test]
 fn objects_of_words() {
-    let words = Words::default();
+    let words = WordContainer::default();
     words.put(1);
     assert_eq!(words.take(), Some(1));
-    let (stack, queue) = (Words::stack(Locked::new()), Words::queue(MpServer::new()));
+    let (stack, queue) =
+        (WordContainer::stack(Locked::new()), WordContainer::queue(MpServer::new()));
     stack.put(2);
-    assert_eq!((stack.take(), queue.parts()), (Some(2), &[Part::Put][..]));
-    let (two, rings) = (Words::queue_of_two(Locked::new(), Locked::new()), Words::with_rings_of(8));
+    assert_eq!((stack.take(), queue.parts()), (Some(2), &[ObjectPart::Put][..]));
+    let (two, rings) = (
+        WordContainer::queue_of_two(Locked::new(), Locked::new()),
+        WordContainer::with_rings_of(8),
+    );
     two.put(3);
     rings.put(4);
     assert_eq!((two.take(), rings.take()), (Some(3), Some(4)));
     let clusters = Clusters { of: |Thread(number)| number as usize % 2, wait_ns: 0 };
-    let words = Words::with_clusters(8, clusters);
+    let words = WordContainer::with_clusters(8, clusters);
     words.put(5);
     assert_eq!(words.take(), Some(5));
     // SAFETY: only the objects below use it.
     let machine = unsafe { NativeMachine::new() };
-    // Each `Object` is one of these; it is made of a `List`, `Pile` or `Count`.
+    // Each `Object` is one of these; it is made of a `SequentialQueue`, `SequentialStack` or `SequentialCounter`.
     let (counter, stack) =
         (objects::Counter::new(Locked::new()), objects::Stack::new(Locked::new()));
     let queue = objects::Queue::new(&machine, Locked::new());
     assert!(!format!("{counter:?} {stack:?} {queue:?}").is_empty());
     let (treiber, lcrq) = (Treiber::new(), Lcrq::new(&machine, 8));
-    let parts = (FetchAdd::default(), Count::default(), Pile::default(), MyRings::default());
+    let parts = (
+        FetchAdd::default(),
+        SequentialCounter::default(),
+        SequentialStack::default(),
+        MyRings::default(),
+    );
     assert!(!format!("{treiber:?} {lcrq:?} {parts:?} {:?}", Treiber::default()).is_empty());
 }

@@ -25,7 +25,7 @@ use consort_sync::{
     },
     locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
-        Clusters, Container, Counter, FetchAdd, Lcrq, Object, Part, Queue, Sequential, Stack,
+        Clusters, Container, Counter, FetchAdd, Lcrq, Object, ObjectPart, Queue, Sequential, Stack,
         Treiber,
     },
 };
@@ -103,11 +103,11 @@ impl Used for FetchAdd {
 
 /// The servers of an object, if it has any.
 trait Served {
-    fn parts(&self) -> &'static [Part] {
+    fn parts(&self) -> &'static [ObjectPart] {
         &[]
     }
-    async fn run<M: Machine>(&self, _: &M, _: Part) {}
-    async fn stop<M: Machine>(&self, _: &M, _: Part) {}
+    async fn run<M: Machine>(&self, _: &M, _: ObjectPart) {}
+    async fn stop<M: Machine>(&self, _: &M, _: ObjectPart) {}
 }
 
 /// An object without servers.
@@ -128,29 +128,29 @@ impl<U: Used> Used for Alone<U> {
 }
 
 impl<S: ServerScheme, D: Sequential> Served for Object<S, D> {
-    fn parts(&self) -> &'static [Part] {
+    fn parts(&self) -> &'static [ObjectPart] {
         Object::parts(self)
     }
 
-    async fn run<M: Machine>(&self, m: &M, part: Part) {
+    async fn run<M: Machine>(&self, m: &M, part: ObjectPart) {
         Object::run(self, m, part).await.expect("nothing ends it");
     }
 
-    async fn stop<M: Machine>(&self, m: &M, part: Part) {
+    async fn stop<M: Machine>(&self, m: &M, part: ObjectPart) {
         Object::stop(self, m, part).await.expect("nothing ends it");
     }
 }
 
 impl<S: ServerScheme, D: Sequential> Served for Contained<Object<S, D>> {
-    fn parts(&self) -> &'static [Part] {
+    fn parts(&self) -> &'static [ObjectPart] {
         self.0.parts()
     }
 
-    async fn run<M: Machine>(&self, m: &M, part: Part) {
+    async fn run<M: Machine>(&self, m: &M, part: ObjectPart) {
         Served::run(&self.0, m, part).await;
     }
 
-    async fn stop<M: Machine>(&self, m: &M, part: Part) {
+    async fn stop<M: Machine>(&self, m: &M, part: ObjectPart) {
         Served::stop(&self.0, m, part).await;
     }
 }

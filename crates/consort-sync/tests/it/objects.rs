@@ -12,15 +12,15 @@ use std::{
 
 use consort_machine::{Machine, NativeMachine, block_on};
 use consort_sync::{
-    Boxes,
+    BoxContainer,
     delegation::{
         CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
         ShmServer,
     },
     locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
-        Clusters, Container, Counter, Lcrq, MyRings, Object, Part, Queue, Sequential, Stack,
-        Treiber, VALUES, Words,
+        Clusters, Container, Counter, Lcrq, MyRings, Object, ObjectPart, Queue, Sequential, Stack,
+        Treiber, VALUES, WordContainer,
     },
 };
 
@@ -254,10 +254,11 @@ fn nodes_are_used_again() {
             now!(stack.put(&M, &Default::default(), 1));
             stack.retire(&M);
         };
-        let queue = || drop(Boxes::<u8, Queue<_>>::queue_of_two(CcSynch::new(), CcSynch::new()));
-        let lcrq = || Words::with_rings_of(4).put(1);
+        let queue =
+            || drop(BoxContainer::<u8, Queue<_>>::queue_of_two(CcSynch::new(), CcSynch::new()));
+        let lcrq = || WordContainer::with_rings_of(4).put(1);
         let counter = || assert_eq!(consort_sync::Counter::with(HybComb::new()).fetch_add(1), 0);
-        let treiber = || Words::default().put(1);
+        let treiber = || WordContainer::default().put(1);
         let count = scope.spawn(move || {
             let lists = [lines_of(stack), lines_of(queue), lines_of(lcrq)];
             [&lists[..], &[lines_of(treiber), lines_of(counter)]].concat()
@@ -270,7 +271,7 @@ fn nodes_are_used_again() {
 /// A boxed value is dropped once, whether it was taken or not.
 #[test]
 fn boxes_drop_their_values() {
-    fn drops<C: Container<Local: Send> + Sync>(boxes: Boxes<Arc<()>, C>) {
+    fn drops<C: Container<Local: Send> + Sync>(boxes: BoxContainer<Arc<()>, C>) {
         let value = Arc::new(());
         thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -285,10 +286,10 @@ fn boxes_drop_their_values() {
         drop(boxes);
         assert_eq!(Arc::strong_count(&value), 1);
     }
-    drops(Boxes::stack(CcSynch::new()));
-    drops(Boxes::queue_of_two(CcSynch::new(), CcSynch::new()));
-    drops(Boxes::<_, Treiber>::default());
-    let lcrq = Boxes::<_, Lcrq>::with_rings_of(16);
+    drops(BoxContainer::stack(CcSynch::new()));
+    drops(BoxContainer::queue_of_two(CcSynch::new(), CcSynch::new()));
+    drops(BoxContainer::<_, Treiber>::default());
+    let lcrq = BoxContainer::<_, Lcrq>::with_rings_of(16);
     assert_eq!(lcrq.is_some(), M.has_pairs());
     lcrq.into_iter().for_each(drops);
 }
@@ -300,7 +301,7 @@ fn second_server_is_refused() {
         let counter = Arc::new(Counter::new(scheme));
         let serve = || {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || now!(counter.run(&M, Part::Put)))
+            thread::spawn(move || now!(counter.run(&M, ObjectPart::Put)))
         };
         let first = serve();
         now!(counter.fetch_add(&M, &Default::default(), 1)); // it runs
@@ -311,7 +312,7 @@ fn second_server_is_refused() {
         }
         assert!(second.is_finished(), "there are two servers");
         assert!(second.join().is_err(), "the second server is told");
-        now!(counter.stop(&M, Part::Put));
+        now!(counter.stop(&M, ObjectPart::Put));
         first.join().expect("the first server ends well");
     }
     refuses_a_second(MpServer::new());
@@ -350,13 +351,13 @@ impl Drop for Panics {
 
 #[test]
 fn boxes_drop_their_values_even_if_one_panics() {
-    let (boxes, count) = (Boxes::<_, Treiber>::default(), Arc::new(()));
+    let (boxes, count) = (BoxContainer::<_, Treiber>::default(), Arc::new(()));
     (0..5).for_each(|_| boxes.put(Panics(Arc::clone(&count))));
     assert!(panic_of(|| drop(boxes)).contains("on purpose"));
     assert_eq!(Arc::strong_count(&count), 1);
 }
 
-static NAMES_CLUSTERS: LazyLock<Words<Lcrq>> = LazyLock::new(|| {
+static NAMES_CLUSTERS: LazyLock<WordContainer<Lcrq>> = LazyLock::new(|| {
     thread_local! {
         static USED: Cell<bool> = const { Cell::new(false) };
     }
@@ -368,7 +369,7 @@ static NAMES_CLUSTERS: LazyLock<Words<Lcrq>> = LazyLock::new(|| {
         }
         0
     };
-    Words::with_clusters(1, Clusters { of, wait_ns: 0 })
+    WordContainer::with_clusters(1, Clusters { of, wait_ns: 0 })
 });
 
 #[test]

@@ -13,7 +13,7 @@ use anyhow::Result;
 use consort_machine::affinity::CpuId;
 use consort_sync::{
     delegation::{Scheme, ServerScheme},
-    objects::{self, Lcrq, Object, Part, Sequential, Treiber, Words},
+    objects::{self, Lcrq, Object, ObjectPart, Sequential, Treiber, WordContainer},
 };
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use lock_api::RawMutex;
@@ -116,7 +116,7 @@ impl<V: Values> Container for std::sync::Mutex<V> {
 }
 
 /// A queue under two instances of a scheme.
-pub(super) struct OfTwo<S: Scheme>(Words<objects::Queue<S>>);
+pub(super) struct OfTwo<S: Scheme>(WordContainer<objects::Queue<S>>);
 
 /// The containers whose own methods put and take.
 macro_rules! containers {
@@ -140,15 +140,15 @@ macro_rules! containers {
 }
 
 containers! {
-    [S: Made<Local: Send> + Sync] Words<objects::Stack<S>>,
-        |threads| Words::stack(S::make(threads)), Words::put, Words::take;
-    [S: Made<Local: Send> + Sync] Words<objects::Queue<S>>,
-        |threads| Words::queue(S::make(threads)), Words::put, Words::take;
+    [S: Made<Local: Send> + Sync] WordContainer<objects::Stack<S>>,
+        |threads| WordContainer::stack(S::make(threads)), WordContainer::put, WordContainer::take;
+    [S: Made<Local: Send> + Sync] WordContainer<objects::Queue<S>>,
+        |threads| WordContainer::queue(S::make(threads)), WordContainer::put, WordContainer::take;
     [S: Made<Local: Send> + Sync] OfTwo<S>,
-        |threads| OfTwo(Words::queue_of_two(S::make(threads), S::make(threads))),
+        |threads| OfTwo(WordContainer::queue_of_two(S::make(threads), S::make(threads))),
         |two: &Self, value| two.0.put(value), |two: &Self| two.0.take();
-    [] Words<Treiber>, |_| Self::default(), Self::put, Self::take;
-    [] Words<Lcrq>, |_| Self::with_rings_of(Lcrq::RING_SIZE), Self::put, Self::take;
+    [] WordContainer<Treiber>, |_| Self::default(), Self::put, Self::take;
+    [] WordContainer<Lcrq>, |_| Self::with_rings_of(Lcrq::RING_SIZE), Self::put, Self::take;
     [] consort_sync::Stack<u64>, |_| Self::new(), Self::push, Self::pop;
     [] consort_sync::Queue<u64>, |_| Self::new(), Self::push, Self::pop;
     [] SegQueue<u64>, |_| Self::new(), Self::push, Self::pop;
@@ -158,27 +158,27 @@ containers! {
 
 /// A stack or a queue whose parts have servers.
 pub(super) trait Parts: Container + Send + 'static {
-    fn parts(&self) -> &'static [Part];
-    fn run(&self, part: Part);
-    fn stop(&self, part: Part);
+    fn parts(&self) -> &'static [ObjectPart];
+    fn run(&self, part: ObjectPart);
+    fn stop(&self, part: ObjectPart);
 }
 
-impl<S, D> Parts for Words<Object<S, D>>
+impl<S, D> Parts for WordContainer<Object<S, D>>
 where
     S: ServerScheme + 'static,
     D: Sequential + 'static,
     Object<S, D>: objects::Container,
     Self: Container + Send,
 {
-    fn parts(&self) -> &'static [Part] {
+    fn parts(&self) -> &'static [ObjectPart] {
         self.parts()
     }
 
-    fn run(&self, part: Part) {
+    fn run(&self, part: ObjectPart) {
         self.run(part);
     }
 
-    fn stop(&self, part: Part) {
+    fn stop(&self, part: ObjectPart) {
         self.stop(part);
     }
 }

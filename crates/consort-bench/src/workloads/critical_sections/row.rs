@@ -7,7 +7,7 @@ use consort_sync::{
     Delegate, Mutex,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
     locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
-    objects::{self, Lcrq, Treiber, Words},
+    objects::{self, Lcrq, Treiber, WordContainer},
 };
 use crossbeam_queue::{ArrayQueue, SegQueue};
 
@@ -139,10 +139,10 @@ const PEERS: &[Row] = &[
     peer::<AtomicU64>(FETCH_ADD),
 ];
 
-type Stacked<S> = Balanced<Words<objects::Stack<S>>>;
-type ServedStack<S> = Balanced<Served<Words<objects::Stack<S>>>>;
-type Queued<S> = Balanced<Words<objects::Queue<S>>>;
-type ServedQueue<S> = Balanced<Served<Words<objects::Queue<S>>>>;
+type Stacked<S> = Balanced<WordContainer<objects::Stack<S>>>;
+type ServedStack<S> = Balanced<Served<WordContainer<objects::Stack<S>>>>;
+type Queued<S> = Balanced<WordContainer<objects::Queue<S>>>;
+type ServedQueue<S> = Balanced<Served<WordContainer<objects::Queue<S>>>>;
 type QueuedOfTwo<S> = Balanced<OfTwo<S>>;
 
 /// A list of nodes under each lock and each scheme.
@@ -169,7 +169,7 @@ const QUEUES: [Row; 11] = under_all!(Queued, ServedQueue);
 
 const MORE_STACKS: &[Row] = &[
     ours::<Balanced<consort_sync::Stack<u64>>>("Stack, default"),
-    ours::<Balanced<Words<Treiber>>>("Treiber"),
+    ours::<Balanced<WordContainer<Treiber>>>("Treiber"),
 ];
 
 const MORE_QUEUES: &[Row] = &[
@@ -177,7 +177,7 @@ const MORE_QUEUES: &[Row] = &[
     ours::<QueuedOfTwo<Locked<Mcs>>>("Mcs, 2 locks"),
     ours::<QueuedOfTwo<CcSynch>>("CcSynch, 2 combiners"),
     ours::<Balanced<consort_sync::Queue<u64>>>("Queue, default"),
-    ours::<Balanced<Words<Lcrq>>>("Lcrq"),
+    ours::<Balanced<WordContainer<Lcrq>>>("Lcrq"),
 ];
 
 const STACK_PEERS: &[Row] = &[

@@ -6,19 +6,19 @@ use std::fmt;
 
 use consort_machine::{block_on, block_on_yielding};
 
-use super::{Container, Lcrq, Object, Part, Queue, Sequential, Stack, Treiber};
+use super::{Container, Lcrq, Object, ObjectPart, Queue, Sequential, Stack, Treiber};
 use crate::{
     delegation::{Scheme, ServerScheme},
     machine::MACHINE,
-    threads::ByThread,
+    threads::PerThread,
 };
 
 /// A container of words for any threads.
 ///
 /// ```
-/// use consort_sync::objects::Words;
+/// use consort_sync::objects::WordContainer;
 ///
-/// let queue = Words::with_rings_of(1024);
+/// let queue = WordContainer::with_rings_of(1024);
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| (1..=100).for_each(|number| queue.put(number)));
 ///     scope.spawn(|| (1..=100).for_each(|number| queue.put(number)));
@@ -26,14 +26,14 @@ use crate::{
 /// let sum: u64 = std::iter::from_fn(|| queue.take()).sum();
 /// assert_eq!(sum, 2 * 5050);
 /// ```
-pub struct Words<C: Container> {
+pub struct WordContainer<C: Container> {
     container: C,
-    locals: ByThread<C::Local>,
+    locals: PerThread<C::Local>,
 }
 
-impl<C: Container> Words<C> {
+impl<C: Container> WordContainer<C> {
     const fn of(container: C) -> Self {
-        Self { container, locals: ByThread::new() }
+        Self { container, locals: PerThread::new() }
     }
 
     /// Appends a value to a queue, or puts it on a stack.
@@ -59,14 +59,14 @@ impl<C: Container> Words<C> {
     }
 }
 
-impl<C: Container> Drop for Words<C> {
+impl<C: Container> Drop for WordContainer<C> {
     fn drop(&mut self) {
         self.locals.each(|local| C::retire_local(&MACHINE, local));
         self.container.retire(&MACHINE);
     }
 }
 
-impl Words<Lcrq> {
+impl WordContainer<Lcrq> {
     /// Creates an empty queue whose rings have `cells` cells, a power of two.
     ///
     /// # Panics
@@ -87,14 +87,14 @@ impl Words<Lcrq> {
     }
 }
 
-impl Default for Words<Treiber> {
+impl Default for WordContainer<Treiber> {
     /// Creates a lock-free stack.
     fn default() -> Self {
         Self::of(Treiber::new())
     }
 }
 
-impl<S: Scheme> Words<Stack<S>> {
+impl<S: Scheme> WordContainer<Stack<S>> {
     /// Creates an empty stack under a scheme.
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
@@ -102,7 +102,7 @@ impl<S: Scheme> Words<Stack<S>> {
     }
 }
 
-impl<S: Scheme> Words<Queue<S>> {
+impl<S: Scheme> WordContainer<Queue<S>> {
     /// Creates an empty queue under a scheme.
     #[must_use]
     pub fn queue(scheme: S) -> Self {
@@ -121,23 +121,23 @@ impl<S: Scheme> Words<Queue<S>> {
 /// ```
 /// use consort_sync::{
 ///     delegation::MpServer,
-///     objects::{Part, Words},
+///     objects::{ObjectPart, WordContainer},
 /// };
 ///
-/// let queue = Words::queue(MpServer::new());
+/// let queue = WordContainer::queue(MpServer::new());
 /// std::thread::scope(|scope| {
-///     scope.spawn(|| queue.run(Part::Put));
+///     scope.spawn(|| queue.run(ObjectPart::Put));
 ///     queue.put(7);
 ///     assert_eq!(queue.take(), Some(7));
-///     queue.stop(Part::Put);
+///     queue.stop(ObjectPart::Put);
 /// });
 /// ```
-impl<S: ServerScheme, D: Sequential> Words<Object<S, D>>
+impl<S: ServerScheme, D: Sequential> WordContainer<Object<S, D>>
 where
     Object<S, D>: Container,
 {
     /// Returns the parts, each with its own server.
-    pub fn parts(&self) -> &'static [Part] {
+    pub fn parts(&self) -> &'static [ObjectPart] {
         self.container.parts()
     }
 
@@ -145,18 +145,18 @@ where
     ///
     /// # Panics
     /// When a server of the part already runs.
-    pub fn run(&self, part: Part) {
+    pub fn run(&self, part: ObjectPart) {
         let Ok(()) = block_on_yielding(self.container.run(&MACHINE, part));
     }
 
     /// Lets the server of a part end. Later operations of the part wait for ever.
-    pub fn stop(&self, part: Part) {
+    pub fn stop(&self, part: ObjectPart) {
         let Ok(()) = block_on(self.container.stop(&MACHINE, part));
     }
 }
 
-impl<C: Container> fmt::Debug for Words<C> {
+impl<C: Container> fmt::Debug for WordContainer<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Words").finish_non_exhaustive()
+        f.debug_struct("WordContainer").finish_non_exhaustive()
     }
 }

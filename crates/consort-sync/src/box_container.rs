@@ -6,7 +6,7 @@ use std::{cell::Cell, fmt, marker::PhantomData};
 
 use crate::{
     delegation::Serverless,
-    objects::{self, Container, Lcrq, Treiber, VALUES, Words},
+    objects::{self, Container, Lcrq, Treiber, VALUES, WordContainer},
 };
 
 /// A stack or a queue from the literature, with each value in a box: a list of nodes under a
@@ -16,9 +16,9 @@ use crate::{
 /// [`Queue`](crate::Queue) are faster.
 ///
 /// ```
-/// use consort_sync::{Boxes, objects::Treiber};
+/// use consort_sync::{BoxContainer, objects::Treiber};
 ///
-/// let stack = Boxes::<String, Treiber>::default();
+/// let stack = BoxContainer::<String, Treiber>::default();
 /// std::thread::scope(|scope| {
 ///     for word in ["first", "second"] {
 ///         let stack = &stack;
@@ -31,29 +31,29 @@ use crate::{
 /// The thread that takes a value may differ from the thread that put it.
 ///
 /// ```
-/// # use consort_sync::{Boxes, objects::Treiber};
+/// # use consort_sync::{BoxContainer, objects::Treiber};
 /// # use std::cell::Cell;
-/// static STACK: std::sync::OnceLock<Boxes<Cell<u8>, Treiber>> = std::sync::OnceLock::new();
+/// static STACK: std::sync::OnceLock<BoxContainer<Cell<u8>, Treiber>> = std::sync::OnceLock::new();
 /// ```
 /// ```compile_fail,E0277
-/// # use consort_sync::{Boxes, objects::Treiber};
+/// # use consort_sync::{BoxContainer, objects::Treiber};
 /// # use std::rc::Rc;
-/// static STACK: std::sync::OnceLock<Boxes<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
+/// static STACK: std::sync::OnceLock<BoxContainer<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
 /// ```
 ///
 /// A borrowed value must live as long as the container's type says.
 ///
 /// ```compile_fail,E0597
-/// # use consort_sync::{Boxes, objects::Treiber};
-/// let stack = Boxes::<&'static str, Treiber>::default();
+/// # use consort_sync::{BoxContainer, objects::Treiber};
+/// let stack = BoxContainer::<&'static str, Treiber>::default();
 /// {
 ///     let word = "short-lived".to_owned();
 ///     stack.put(&word);
 /// }
 /// assert_eq!(stack.take(), Some("short-lived"));
 /// ```
-pub struct Boxes<T, C: Container> {
-    words: Words<C>,
+pub struct BoxContainer<T, C: Container> {
+    words: WordContainer<C>,
     /// Values are put through shared references, as into a cell. This makes `T` invariant: no other
     /// type will do, not even one that differs only in a lifetime.
     _values: PhantomData<Cell<T>>,
@@ -62,47 +62,47 @@ pub struct Boxes<T, C: Container> {
 // SAFETY: a value is in one box, which one thread opens, after it was put: no scheme here has a
 // server, so none streams. Nobody has a reference to the value in the meantime. So values only move
 // between threads.
-unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for Boxes<T, C> {}
+unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for BoxContainer<T, C> {}
 
-impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {
-    /// Creates an empty stack under a scheme that needs no server; for others see [`Words`].
+impl<T, S: Serverless> BoxContainer<T, objects::Stack<S>> {
+    /// Creates an empty stack under a scheme that needs no server; for others see [`WordContainer`].
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
-        Self::of(Words::stack(scheme))
+        Self::of(WordContainer::stack(scheme))
     }
 }
 
-impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
-    /// Creates an empty queue under a scheme that needs no server; for others see [`Words`].
+impl<T, S: Serverless> BoxContainer<T, objects::Queue<S>> {
+    /// Creates an empty queue under a scheme that needs no server; for others see [`WordContainer`].
     #[must_use]
     pub fn queue(scheme: S) -> Self {
-        Self::of(Words::queue(scheme))
+        Self::of(WordContainer::queue(scheme))
     }
 
     /// Creates an empty queue with one scheme for threads that put and one for threads that take,
     /// which do not wait for each other (Michael and Scott 1996).
     ///
     /// ```
-    /// use consort_sync::{Boxes, delegation::Locked, locks::Mcs};
+    /// use consort_sync::{BoxContainer, delegation::Locked, locks::Mcs};
     ///
-    /// let queue = Boxes::queue_of_two(Locked::with(Mcs::new()), Locked::with(Mcs::new()));
+    /// let queue = BoxContainer::queue_of_two(Locked::with(Mcs::new()), Locked::with(Mcs::new()));
     /// queue.put(7);
     /// assert_eq!((queue.take(), queue.take()), (Some(7), None));
     /// ```
     #[must_use]
     pub fn queue_of_two(put: S, take: S) -> Self {
-        Self::of(Words::queue_of_two(put, take))
+        Self::of(WordContainer::queue_of_two(put, take))
     }
 }
 
-impl<T> Default for Boxes<T, Treiber> {
+impl<T> Default for BoxContainer<T, Treiber> {
     /// Creates an empty stack.
     fn default() -> Self {
-        Self::of(Words::default())
+        Self::of(WordContainer::default())
     }
 }
 
-impl<T> Boxes<T, Lcrq> {
+impl<T> BoxContainer<T, Lcrq> {
     /// Creates an empty queue whose rings have `cells` cells, a power of two; `None` if the
     /// processor exchanges no pairs of words, since addresses are then no valid
     /// [values](Container::values).
@@ -111,14 +111,14 @@ impl<T> Boxes<T, Lcrq> {
     /// When the size is not a power of two.
     #[must_use]
     pub fn with_rings_of(cells: usize) -> Option<Self> {
-        let words = Words::with_rings_of(cells);
+        let words = WordContainer::with_rings_of(cells);
         (words.values() >= VALUES).then(|| Self::of(words))
     }
 }
 
-impl<T, C: Container> Boxes<T, C> {
+impl<T, C: Container> BoxContainer<T, C> {
     /// Wraps an empty container, whose values are all of [`VALUES`].
-    const fn of(words: Words<C>) -> Self {
+    const fn of(words: WordContainer<C>) -> Self {
         Self { words, _values: PhantomData }
     }
 
@@ -140,23 +140,23 @@ impl<T, C: Container> Boxes<T, C> {
 }
 
 /// Drops the remaining values.
-struct Rest<'b, T, C: Container>(&'b Boxes<T, C>);
+struct DropRemaining<'b, T, C: Container>(&'b BoxContainer<T, C>);
 
-impl<T, C: Container> Drop for Rest<'_, T, C> {
+impl<T, C: Container> Drop for DropRemaining<'_, T, C> {
     fn drop(&mut self) {
         while self.0.take().is_some() {}
     }
 }
 
-impl<T, C: Container> Drop for Boxes<T, C> {
+impl<T, C: Container> Drop for BoxContainer<T, C> {
     fn drop(&mut self) {
-        let rest = Rest(self); // drops the values after one whose destructor panics
+        let rest = DropRemaining(self); // drops the values after one whose destructor panics
         while rest.0.take().is_some() {}
     }
 }
 
-impl<T, C: Container> fmt::Debug for Boxes<T, C> {
+impl<T, C: Container> fmt::Debug for BoxContainer<T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Boxes").finish_non_exhaustive()
+        f.debug_struct("BoxContainer").finish_non_exhaustive()
     }
 }
