@@ -85,7 +85,7 @@ pub fn sync(set: Triplet) {
 }
 
 fn synchronize(routine: &'static str, set: Triplet) {
-    if let Some(call) = collectives::Call::new(routine, team(routine, set)) {
+    if let Some(call) = collectives::TeamCall::new(routine, team(routine, set)) {
         call.barrier();
     }
 }

@@ -89,31 +89,31 @@ mod tests {
 
     #[test]
     fn first_fit_is_taken() {
-        let mut books = Allocator::new(100, 1024);
-        assert_eq!(books.take(1, 1), Some(128));
-        assert_eq!(books.take(65, 8), Some(192));
-        assert_eq!(books.take(64, 512), Some(512));
-        assert_eq!(books.take(128, 8), Some(320));
-        assert_eq!(books.give(192), Some(65));
-        assert_eq!(books.give(192), None);
-        assert_eq!(books.take(129, 8), Some(576));
-        assert_eq!(books.take(128, 8), Some(192));
-        assert_eq!(books.take(1024, 8), None);
-        assert_eq!((books.gap(150), books.gap(450)), (129..192, 448..512));
+        let mut allocator = Allocator::new(100, 1024);
+        assert_eq!(allocator.take(1, 1), Some(128));
+        assert_eq!(allocator.take(65, 8), Some(192));
+        assert_eq!(allocator.take(64, 512), Some(512));
+        assert_eq!(allocator.take(128, 8), Some(320));
+        assert_eq!(allocator.give(192), Some(65));
+        assert_eq!(allocator.give(192), None);
+        assert_eq!(allocator.take(129, 8), Some(576));
+        assert_eq!(allocator.take(128, 8), Some(192));
+        assert_eq!(allocator.take(1024, 8), None);
+        assert_eq!((allocator.gap(150), allocator.gap(450)), (129..192, 448..512));
         let mut large = Allocator::new(0, 1 << 30);
         assert_eq!(large.take(8, 8), Some(0));
         assert_eq!(large.take(8, 4 << 20), Some(4 << 20));
         assert_eq!(large.take(8, 1 << 30), None);
-        assert_eq!(books.take(usize::MAX, 8), None);
+        assert_eq!(allocator.take(usize::MAX, 8), None);
     }
 
     #[test]
     fn block_with_room_grows_in_place() {
-        let mut books = Allocator::new(0, 1024);
-        let (first, second) = (books.take(64, 8), books.take(64, 8));
-        assert!(!books.resize(first.expect("room"), 65));
-        assert!(books.resize(second.expect("room"), 960));
-        assert!(!books.resize(64, 961));
-        assert!(books.holds(64, 960) && !books.holds(64, 961) && !books.holds(1024, 1));
+        let mut allocator = Allocator::new(0, 1024);
+        let (first, second) = (allocator.take(64, 8), allocator.take(64, 8));
+        assert!(!allocator.resize(first.expect("room"), 65));
+        assert!(allocator.resize(second.expect("room"), 960));
+        assert!(!allocator.resize(64, 961));
+        assert!(allocator.holds(64, 960) && !allocator.holds(64, 961) && !allocator.holds(1024, 1));
     }
 }

@@ -16,12 +16,12 @@ use libc::c_int;
 use crate::{
     contexts::Context,
     elements::Amo,
-    world::{Place, World, ensure_aligned, world},
+    world::{Location, World, ensure_aligned, world},
 };
 
 /// The change that an operation makes to a word.
 #[derive(Clone, Copy)]
-pub(crate) enum Change {
+pub(crate) enum AtomicOp {
     Load,
     /// Sets the word without returning the old value.
     Set(u64),
@@ -35,7 +35,7 @@ pub(crate) enum Change {
     Xor(u64),
 }
 
-impl Change {
+impl AtomicOp {
     /// Returns the operation of a far PE that returns the old value, or the signal to it.
     fn far(self) -> Result<Atomic, Signal> {
         Ok(match self {
@@ -56,22 +56,22 @@ macro_rules! change {
     ($word:expr, $change:expr, $of:expr) => {{
         let (word, of) = ($word, $of);
         match $change {
-            Change::Load => word.load(SeqCst),
-            Change::Set(new) => {
+            AtomicOp::Load => word.load(SeqCst),
+            AtomicOp::Set(new) => {
                 // Release: a PE that sees the word sees everything that this PE has put before.
                 word.store(of(new), Release);
                 of(0)
             }
-            Change::Swap(new) => word.swap(of(new), SeqCst),
-            Change::CompareSwap(old, new) => {
+            AtomicOp::Swap(new) => word.swap(of(new), SeqCst),
+            AtomicOp::CompareSwap(old, new) => {
                 let (Ok(before) | Err(before)) =
                     word.compare_exchange(of(old), of(new), SeqCst, SeqCst);
                 before
             }
-            Change::Add(by) | Change::Increase(by) => word.fetch_add(of(by), SeqCst),
-            Change::And(by) => word.fetch_and(of(by), SeqCst),
-            Change::Or(by) => word.fetch_or(of(by), SeqCst),
-            Change::Xor(by) => word.fetch_xor(of(by), SeqCst),
+            AtomicOp::Add(by) | AtomicOp::Increase(by) => word.fetch_add(of(by), SeqCst),
+            AtomicOp::And(by) => word.fetch_and(of(by), SeqCst),
+            AtomicOp::Or(by) => word.fetch_or(of(by), SeqCst),
+            AtomicOp::Xor(by) => word.fetch_xor(of(by), SeqCst),
         }
     }};
 }
@@ -83,7 +83,7 @@ pub(crate) fn change<T: Amo>(
     routine: &str,
     context: Context,
     (argument, address): (&str, *const T),
-    change: Change,
+    change: AtomicOp,
     pe: c_int,
 ) -> T {
     const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8) };
@@ -96,10 +96,10 @@ pub(crate) fn change<T: Amo>(
 
 /// Changes the word at a place of a PE, which has been checked. Returns the same as [`change`].
 #[inline(always)]
-pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Place), change: Change) -> u64 {
+pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Location), change: AtomicOp) -> u64 {
     let at = match place {
-        Place::Near(at) => at,
-        Place::Far(at) => return change_far(world, (pe, at), size_of::<T>(), change),
+        Location::Near(at) => at,
+        Location::Far(at) => return change_far(world, (pe, at), size_of::<T>(), change),
     };
     let before = if size_of::<T>() == 4 {
         // SAFETY: an aligned word of symmetric memory.
@@ -111,7 +111,7 @@ pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Place), change: Ch
         let word = unsafe { AtomicU64::from_ptr(at.cast()) };
         change!(word, change, |bits: u64| bits)
     };
-    if !matches!(change, Change::Load) {
+    if !matches!(change, AtomicOp::Load) {
         world.one_sided().wake(pe);
     }
     before
@@ -119,7 +119,7 @@ pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Place), change: Ch
 
 #[cold]
 #[inline(never)]
-fn change_far(world: &World, (pe, at): (Rank, usize), bytes: usize, change: Change) -> u64 {
+fn change_far(world: &World, (pe, at): (Rank, usize), bytes: usize, change: AtomicOp) -> u64 {
     let width = if bytes == 4 { Width::Four } else { Width::Eight };
     match change.far() {
         Ok(operation) => world.one_sided().atomic(pe, at, width, operation),
@@ -136,7 +136,7 @@ fn change_far(world: &World, (pe, at): (Rank, usize), bytes: usize, change: Chan
 /// The address is that of a word of the type, here and below.
 #[inline]
 pub unsafe fn atomic_fetch<T: Amo>(context: Context, source: *const T, pe: c_int) -> T {
-    change("shmem_atomic_fetch", context, ("source", source), Change::Load, pe)
+    change("shmem_atomic_fetch", context, ("source", source), AtomicOp::Load, pe)
 }
 
 /// `shmem_atomic_set`.
@@ -145,7 +145,7 @@ pub unsafe fn atomic_fetch<T: Amo>(context: Context, source: *const T, pe: c_int
 /// As [`atomic_fetch`].
 #[inline]
 pub unsafe fn atomic_set<T: Amo>(context: Context, dest: *mut T, value: T, pe: c_int) {
-    let set = Change::Set(value.bits());
+    let set = AtomicOp::Set(value.bits());
     change("shmem_atomic_set", context, ("dest", dest.cast_const()), set, pe);
 }
 
@@ -161,7 +161,7 @@ pub unsafe fn atomic_compare_swap<T: Amo>(
     value: T,
     pe: c_int,
 ) -> T {
-    let how = Change::CompareSwap(cond.bits(), value.bits());
+    let how = AtomicOp::CompareSwap(cond.bits(), value.bits());
     change("shmem_atomic_compare_swap", context, ("dest", dest.cast_const()), how, pe)
 }
 
@@ -210,7 +210,7 @@ macro_rules! with_value {
             value: T,
             pe: c_int,
         ) -> T {
-            let how = Change::$change(value.bits());
+            let how = AtomicOp::$change(value.bits());
             change($routine, context, ("dest", dest.cast_const()), how, pe)
         }
 
@@ -248,7 +248,7 @@ macro_rules! without_result {
         /// As [`atomic_fetch`].
         #[inline]
         pub unsafe fn $name<T: Amo>(context: Context, dest: *mut T, value: T, pe: c_int) {
-            let how = Change::$change(value.bits());
+            let how = AtomicOp::$change(value.bits());
             change($routine, context, ("dest", dest.cast_const()), how, pe);
         }
     )*};
@@ -267,7 +267,7 @@ without_result! {
 /// As [`atomic_fetch`].
 #[inline]
 pub unsafe fn atomic_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) {
-    change("shmem_atomic_inc", context, ("dest", dest.cast_const()), Change::Increase(1), pe);
+    change("shmem_atomic_inc", context, ("dest", dest.cast_const()), AtomicOp::Increase(1), pe);
 }
 
 /// `shmem_atomic_fetch_inc`.
@@ -276,7 +276,7 @@ pub unsafe fn atomic_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) {
 /// As [`atomic_fetch`].
 #[inline]
 pub unsafe fn atomic_fetch_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) -> T {
-    change("shmem_atomic_fetch_inc", context, ("dest", dest.cast_const()), Change::Add(1), pe)
+    change("shmem_atomic_fetch_inc", context, ("dest", dest.cast_const()), AtomicOp::Add(1), pe)
 }
 
 /// `shmem_atomic_fetch_inc_nbi`.

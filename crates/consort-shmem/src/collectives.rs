@@ -25,21 +25,21 @@ use crate::{
     world::{World, not_symmetric, world},
 };
 
-type Calls = consort::Team<'static>;
+type CollectiveTeam = consort::Team<'static>;
 
 /// The longest time for which a thread keeps the driver when no other thread waits for it, and the
 /// longest sleep between its turns.
 const TURN: Duration = Duration::from_micros(200);
 
 /// The data that a call of a team needs.
-pub(crate) struct Call {
+pub(crate) struct TeamCall {
     pub(crate) routine: &'static str,
     pub(crate) world: &'static World,
     pub(crate) team: Team,
     pub(crate) members: Members,
 }
 
-impl Call {
+impl TeamCall {
     /// Creates a call of a team; `None` for `SHMEM_TEAM_INVALID`.
     pub(crate) fn new(routine: &'static str, team: Team) -> Option<Self> {
         let world = world(routine);
@@ -76,8 +76,8 @@ impl Call {
     /// Makes a call; `start` starts it if threads take turns.
     pub(crate) fn make<R>(
         &self,
-        blocking: impl FnOnce(Calls) -> Result<R>,
-        start: impl FnOnce(Calls) -> Result<Request<'static, R>>,
+        blocking: impl FnOnce(CollectiveTeam) -> Result<R>,
+        start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>,
     ) -> R {
         if self.takes_turns() { self.by_turns(start) } else { self.blocking(blocking) }
     }
@@ -87,7 +87,7 @@ impl Call {
     }
 
     /// Makes a blocking call. All other calls block until it returns.
-    pub(crate) fn blocking<R>(&self, call: impl FnOnce(Calls) -> Result<R>) -> R {
+    pub(crate) fn blocking<R>(&self, call: impl FnOnce(CollectiveTeam) -> Result<R>) -> R {
         let done = call(self.team.calls(self.routine, &self.world.driver()));
         done.unwrap_or_else(|error| self.fail(&error))
     }
@@ -107,7 +107,7 @@ impl Call {
     #[inline(never)]
     pub(crate) fn by_turns<R>(
         &self,
-        start: impl FnOnce(Calls) -> Result<Request<'static, R>>,
+        start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>,
     ) -> R {
         let is_before_turn =
             || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
@@ -122,7 +122,7 @@ impl Call {
     }
 
     /// Starts a call, and checks in turn with other threads whether it is complete.
-    fn complete<R>(&self, start: impl FnOnce(Calls) -> Result<Request<'static, R>>) -> R {
+    fn complete<R>(&self, start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>) -> R {
         let driver = self.world.driver();
         let started = start(self.team.calls(self.routine, &driver));
         drop(driver);
@@ -205,7 +205,7 @@ impl Call {
 /// Waits until all PEs are here, and everything that they have written has arrived.
 pub(crate) fn synchronize(routine: &'static str) {
     ordering::publish();
-    if let Some(call) = Call::new(routine, Team::WORLD) {
+    if let Some(call) = TeamCall::new(routine, Team::WORLD) {
         call.barrier();
     }
 }
@@ -217,14 +217,14 @@ pub fn barrier_all() {
 
 /// `shmem_sync_all`.
 pub fn sync_all() {
-    if let Some(call) = Call::new("shmem_sync_all", Team::WORLD) {
+    if let Some(call) = TeamCall::new("shmem_sync_all", Team::WORLD) {
         call.barrier();
     }
 }
 
 /// `shmem_team_sync`. Returns 0, here and below, or -1 for `SHMEM_TEAM_INVALID`.
 pub fn team_sync(team: Team) -> c_int {
-    let Some(call) = Call::new("shmem_team_sync", team) else { return -1 };
+    let Some(call) = TeamCall::new("shmem_team_sync", team) else { return -1 };
     call.barrier();
     0
 }
@@ -240,7 +240,7 @@ pub unsafe fn broadcast<T: Element>(
     nelems: usize,
     pe_root: c_int,
 ) -> c_int {
-    let Some(call) = Call::new("shmem_broadcast", team) else { return -1 };
+    let Some(call) = TeamCall::new("shmem_broadcast", team) else { return -1 };
     let root = call.root(pe_root);
     call.check("dest", dest, nelems);
     call.check("source", source, nelems);
@@ -259,7 +259,7 @@ pub(crate) fn broadcast_to_others<T: Element>(
     nelems: usize,
     pe_root: c_int,
 ) {
-    let Some(call) = Call::new("shmem_broadcast", team) else { return };
+    let Some(call) = TeamCall::new("shmem_broadcast", team) else { return };
     let root = call.root(pe_root);
     call.check("dest", dest, nelems);
     call.check("source", source, nelems);
@@ -274,7 +274,7 @@ unsafe fn move_all<T: Element>(
     (source, contributed): (*const T, usize),
     nelems: usize,
 ) -> c_int {
-    let Some(call) = Call::new(routine, team) else { return -1 };
+    let Some(call) = TeamCall::new(routine, team) else { return -1 };
     let blocks = |count| if count == 0 { call.pes() } else { count };
     let [received, contributed] =
         [received, contributed].map(|count| nelems.saturating_mul(blocks(count)));
@@ -331,7 +331,7 @@ pub unsafe fn collect<T: Element>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    let Some(call) = Call::new("shmem_collect", team) else { return -1 };
+    let Some(call) = TeamCall::new("shmem_collect", team) else { return -1 };
     let own_bytes = bytes_of::<T>(nelems);
     let counts =
         call.make(|team| team.all_gather(own_bytes), |team| team.start_all_gather(vec![own_bytes]));
@@ -369,7 +369,7 @@ pub unsafe fn alltoalls<T: Element>(
     sst: ptrdiff_t,
     nelems: usize,
 ) -> c_int {
-    let Some(call) = Call::new("shmem_alltoalls", team) else { return -1 };
+    let Some(call) = TeamCall::new("shmem_alltoalls", team) else { return -1 };
     let step = |argument, stride: ptrdiff_t| match usize::try_from(stride) {
         Ok(step) if step > 0 || nelems == 0 => step,
         _ => {

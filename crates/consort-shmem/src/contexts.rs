@@ -24,9 +24,9 @@ use crate::{
 #[repr(transparent)]
 pub struct Context(pub(crate) usize);
 
-static CONTEXTS: Handles<Made> = Handles::new();
+static CONTEXTS: Handles<ContextEntry> = Handles::new();
 
-struct Made {
+struct ContextEntry {
     /// The team, or 0 once it is destroyed.
     team: AtomicUsize,
 }
@@ -99,7 +99,7 @@ unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Contex
         );
     }
     Members::of(routine, team);
-    let made = Context(CONTEXTS.make(Made { team: AtomicUsize::new(team.0) }));
+    let made = Context(CONTEXTS.make(ContextEntry { team: AtomicUsize::new(team.0) }));
     // SAFETY: guaranteed by the caller.
     unsafe { ctx.write(made) };
     0

@@ -14,7 +14,7 @@ use std::{
 use libc::c_int;
 
 use crate::{
-    atomic::{Change, change},
+    atomic::{AtomicOp, change},
     contexts::Context,
     memory,
     rma::{get_as, put_as},
@@ -40,7 +40,7 @@ impl Counter {
 
     /// Counts one more at a PE, after the data that was put or read there.
     fn count(self, routine: &str, pe: c_int) {
-        change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), Change::Increase(1), pe);
+        change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), AtomicOp::Increase(1), pe);
     }
 }
 

@@ -130,16 +130,16 @@ impl<T, O: Default + Operator<T> + Send + 'static> Reduction<T> for O {}
 
 /// The sum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Added;
+pub struct SumOp;
 /// The product.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Multiplied;
+pub struct ProductOp;
 /// The minimum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Least;
+pub struct MinOp;
 /// The maximum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Greatest;
+pub struct MaxOp;
 
 /// The bitwise operators are those of the library.
 pub type And = BitAnd;
@@ -164,10 +164,10 @@ macro_rules! operator {
 
 macro_rules! numbers {
     ($($t:ty)*) => {$(
-        operator!(Added, $t, |a, b| Operator::<$t>::apply(&Sum, a, b));
-        operator!(Multiplied, $t, |a, b| Operator::<$t>::apply(&Product, a, b));
-        operator!(Least, $t, |a, b| Operator::<$t>::apply(&Min, a, b));
-        operator!(Greatest, $t, |a, b| Operator::<$t>::apply(&Max, a, b));
+        operator!(SumOp, $t, |a, b| Operator::<$t>::apply(&Sum, a, b));
+        operator!(ProductOp, $t, |a, b| Operator::<$t>::apply(&Product, a, b));
+        operator!(MinOp, $t, |a, b| Operator::<$t>::apply(&Min, a, b));
+        operator!(MaxOp, $t, |a, b| Operator::<$t>::apply(&Max, a, b));
     )*};
 }
 
@@ -175,8 +175,8 @@ numbers!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize f32 f64);
 
 macro_rules! complex {
     ($($t:ty)*) => {$(
-        operator!(Added, Complex<$t>, |a, b| Complex { re: a.re + b.re, im: a.im + b.im });
-        operator!(Multiplied, Complex<$t>, |a, b| Complex {
+        operator!(SumOp, Complex<$t>, |a, b| Complex { re: a.re + b.re, im: a.im + b.im });
+        operator!(ProductOp, Complex<$t>, |a, b| Complex {
             re: a.re * b.re - a.im * b.im,
             im: a.re * b.im + a.im * b.re,
         });
@@ -244,19 +244,19 @@ mod extended {
 }
 
 #[cfg(target_arch = "x86_64")]
-operator!(Added, LongDouble, |a, b| extended::sum(a, b));
+operator!(SumOp, LongDouble, |a, b| extended::sum(a, b));
 #[cfg(target_arch = "x86_64")]
-operator!(Multiplied, LongDouble, |a, b| extended::product(a, b));
+operator!(ProductOp, LongDouble, |a, b| extended::product(a, b));
 #[cfg(target_arch = "x86_64")]
-operator!(Least, LongDouble, |a, b| if extended::is_less(b, a) { b } else { a });
+operator!(MinOp, LongDouble, |a, b| if extended::is_less(b, a) { b } else { a });
 #[cfg(target_arch = "x86_64")]
-operator!(Greatest, LongDouble, |a, b| if extended::is_less(a, b) { b } else { a });
+operator!(MaxOp, LongDouble, |a, b| if extended::is_less(a, b) { b } else { a });
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use consort::Operator as _;
 
-    use super::{Added, Complex, Greatest, Least, LongDouble, Multiplied};
+    use super::{Complex, LongDouble, MaxOp, MinOp, ProductOp, SumOp};
 
     /// Returns a small whole number in 80 bits: its leading bit is explicit.
     fn long(value: u8) -> LongDouble {
@@ -270,18 +270,18 @@ mod tests {
 
     #[test]
     fn numbers_of_80_bits() {
-        assert_eq!(Added.apply(long(7), long(5)), long(12));
-        assert_eq!(Multiplied.apply(long(7), long(5)), long(35));
-        assert_eq!(Least.apply(long(7), long(5)), long(5));
-        assert_eq!(Least.apply(long(5), long(7)), long(5));
-        assert_eq!(Greatest.apply(long(7), long(5)), long(7));
-        assert_eq!(Greatest.apply(long(5), long(7)), long(7));
+        assert_eq!(SumOp.apply(long(7), long(5)), long(12));
+        assert_eq!(ProductOp.apply(long(7), long(5)), long(35));
+        assert_eq!(MinOp.apply(long(7), long(5)), long(5));
+        assert_eq!(MinOp.apply(long(5), long(7)), long(5));
+        assert_eq!(MaxOp.apply(long(7), long(5)), long(7));
+        assert_eq!(MaxOp.apply(long(5), long(7)), long(7));
     }
 
     #[test]
     fn complex_numbers() {
         let (a, b) = (Complex { re: 1.0, im: 2.0 }, Complex { re: 3.0, im: -1.0 });
-        assert_eq!(Added.apply(a, b), Complex { re: 4.0, im: 1.0 });
-        assert_eq!(Multiplied.apply(a, b), Complex { re: 5.0, im: 5.0 });
+        assert_eq!(SumOp.apply(a, b), Complex { re: 4.0, im: 1.0 });
+        assert_eq!(ProductOp.apply(a, b), Complex { re: 5.0, im: 5.0 });
     }
 }

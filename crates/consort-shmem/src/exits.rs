@@ -23,7 +23,7 @@ use consort_native::{Failure, WaitSnapshot};
 use libc::{c_int, c_void};
 
 use crate::{
-    collectives::Call,
+    collectives::TeamCall,
     departures::FINALIZE,
     failure, ordering,
     teams::Team,
@@ -80,9 +80,9 @@ extern "C" fn on_signal(signal: c_int) {
 /// Fails the job, until this is dropped, if no PE can continue: this PE has exited and waits for
 /// its peers in `shmem_finalize`, while one of them waits for a word, for example of a lock or a
 /// signal, and all others wait too.
-pub(crate) struct Watch(Arc<AtomicBool>);
+pub(crate) struct ExitWatch(Arc<AtomicBool>);
 
-impl Watch {
+impl ExitWatch {
     /// Watches the other PEs, but not if their threads call the library at the same time, because
     /// these may wait and continue. Without a thread for the watch, an incorrect program may wait
     /// forever.
@@ -97,7 +97,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ExitWatch {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
@@ -127,7 +127,7 @@ fn watch(world: &World, is_over: &AtomicBool) {
 /// without calling it, if any.
 pub(crate) fn first_that_has_exited(has_exited: bool) -> Option<Rank> {
     ordering::publish();
-    let call = Call::new(FINALIZE, Team::WORLD)?;
+    let call = TeamCall::new(FINALIZE, Team::WORLD)?;
     let own = u32::from(has_exited);
     let all = call.make(
         |team| team.all_gather_named(FINALIZE, own),

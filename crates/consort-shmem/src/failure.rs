@@ -42,18 +42,18 @@ pub struct Membership {
 }
 
 /// This process's membership from the job's beginning, before it is initialized, to its end.
-static BEGUN: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
+static STARTED_JOB: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns the membership if the job has begun and not ended, even if it is not initialized yet.
 pub(crate) fn begun() -> Option<&'static Membership> {
     // SAFETY: null, or the argument of `set_begun`, which lives forever.
-    unsafe { BEGUN.load(Acquire).as_ref() } // pairs with the release in `set_begun`
+    unsafe { STARTED_JOB.load(Acquire).as_ref() } // pairs with the release in `set_begun`
 }
 
 /// Records that the job has begun or ended.
 pub(crate) fn set_begun(own: Option<&'static Membership>) {
     let address = own.map_or(ptr::null_mut(), |own| ptr::from_ref(own).cast_mut());
-    BEGUN.store(address, Release); // pairs with the acquire in `begun`
+    STARTED_JOB.store(address, Release); // pairs with the acquire in `begun`
 }
 
 /// The thread that ends this process, and the exit status.
@@ -87,7 +87,7 @@ fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !is_told(&reason, is_starting)
+    if !fail_job(&reason, is_starting)
         && !is_reported(&reason)
         && let Some(claim) = claim(&reason)
     {
@@ -201,24 +201,24 @@ fn is_reported(reason: &str) -> bool {
 
 /// Claims the report of why this process cannot start. `None` if another process that the same MPI
 /// has started on this machine is reporting the same. The claim is the name of a socket.
-fn claim(reason: &str) -> Option<Claim> {
+fn claim(reason: &str) -> Option<ReportClaim> {
     if begun().is_some() || Pes::processes_of_mpi().is_none() {
-        return Some(Claim(None));
+        return Some(ReportClaim(None));
     }
     let mut hasher = DefaultHasher::new();
     reason.hash(&mut hasher);
     let name = format!("consort-{}-{:x}", parent_id(), hasher.finish());
     match SocketAddr::from_abstract_name(name).and_then(|name| UnixDatagram::bind_addr(&name)) {
-        Ok(socket) => Some(Claim(Some(socket))),
+        Ok(socket) => Some(ReportClaim(Some(socket))),
         Err(error) if error.kind() == ErrorKind::AddrInUse => None,
-        Err(_) => Some(Claim(None)),
+        Err(_) => Some(ReportClaim(None)),
     }
 }
 
 /// A claimed report. Others can claim it once the socket is closed.
-struct Claim(Option<UnixDatagram>);
+struct ReportClaim(Option<UnixDatagram>);
 
-impl Claim {
+impl ReportClaim {
     /// Keeps the claim until all processes have found why they cannot start.
     fn hold(self) {
         if self.0.is_some() {
@@ -230,7 +230,7 @@ impl Claim {
 /// Fails the job. Returns whether the launcher or an earlier PE already reports the reason. They do
 /// not if calls do not match: then the line of each PE names its routine, unless the job fails at
 /// its start.
-fn is_told(reason: &str, is_starting: bool) -> bool {
+fn fail_job(reason: &str, is_starting: bool) -> bool {
     let Some(own) = begun() else { return false };
     own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });
     match own.job.failure() {

@@ -8,9 +8,9 @@ use consort::Rank;
 use libc::c_int;
 
 use crate::{
-    atomic::{Change, change_at},
+    atomic::{AtomicOp, change_at},
     failure::fail,
-    world::{Place, World, ensure_aligned, world},
+    world::{Location, World, ensure_aligned, world},
 };
 
 /// The bits of a lock's word that hold the ticket being served.
@@ -23,7 +23,7 @@ struct Lock {
     routine: &'static str,
     world: &'static World,
     home: Rank,
-    at: Place,
+    at: Location,
 }
 
 impl Lock {
@@ -37,7 +37,7 @@ impl Lock {
         Self { routine, world, home, at }
     }
 
-    fn change(&self, change: Change) -> u64 {
+    fn change(&self, change: AtomicOp) -> u64 {
         change_at::<u64>(self.world, (self.home, self.at), change)
     }
 }
@@ -56,8 +56,8 @@ const fn next(word: u64) -> u64 {
 /// `lock` is a lock, here and below.
 pub unsafe fn set(lock: *mut c_long) {
     let lock = Lock::new("shmem_set_lock", lock);
-    let ticket = next(lock.change(Change::Add(ONE_TICKET)));
-    let test = || (served(lock.change(Change::Load)) == ticket).then_some(());
+    let ticket = next(lock.change(AtomicOp::Add(ONE_TICKET)));
+    let test = || (served(lock.change(AtomicOp::Load)) == ticket).then_some(());
     if test().is_none() && lock.world.one_sided().wait_for(lock.home, test).is_err() {
         fail(lock.routine, "the job has failed");
     }
@@ -69,9 +69,9 @@ pub unsafe fn set(lock: *mut c_long) {
 /// As [`set`].
 pub unsafe fn test(lock: *mut c_long) -> c_int {
     let lock = Lock::new("shmem_test_lock", lock);
-    let before = lock.change(Change::Load);
+    let before = lock.change(AtomicOp::Load);
     let is_free = next(before) == served(before);
-    let take = Change::CompareSwap(before, before.wrapping_add(ONE_TICKET));
+    let take = AtomicOp::CompareSwap(before, before.wrapping_add(ONE_TICKET));
     c_int::from(!(is_free && lock.change(take) == before))
 }
 
@@ -82,12 +82,12 @@ pub unsafe fn test(lock: *mut c_long) -> c_int {
 pub unsafe fn clear(lock: *mut c_long) {
     let lock = Lock::new("shmem_clear_lock", lock);
     lock.world.one_sided().quiet();
-    let mut word = lock.change(Change::Load);
+    let mut word = lock.change(AtomicOp::Load);
     loop {
         if next(word) == served(word) {
             fail(lock.routine, "argument lock is a lock that is not set");
         }
-        let found = lock.change(Change::CompareSwap(word, word & !SERVED | served(word + 1)));
+        let found = lock.change(AtomicOp::CompareSwap(word, word & !SERVED | served(word + 1)));
         if found == word {
             return;
         }

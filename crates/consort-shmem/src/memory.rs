@@ -11,7 +11,7 @@ use consort_native::heap_bytes_of;
 use libc::c_int;
 
 use crate::{
-    collectives::{Call, synchronize},
+    collectives::{TeamCall, synchronize},
     environment::SYMMETRIC_SIZE,
     failure::{fail, warn},
     rma::copy,
@@ -26,7 +26,7 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
     if bytes == 0 {
         return null_mut();
     }
-    let taken = world.books().take(bytes, align);
+    let taken = world.allocator().take(bytes, align);
     match taken {
         Some(at) => world.job.put_in_cores(world.rank, at..at + bytes),
         None => warn_of_full_heap(routine, world, bytes),
@@ -52,7 +52,7 @@ fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
     if !world(routine).environment.debug {
         return;
     }
-    let Some(call) = Call::new(routine, Team::WORLD) else { return };
+    let Some(call) = TeamCall::new(routine, Team::WORLD) else { return };
     let own = arguments.map(|(_, value)| value as u64);
     let all = call.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
     let Some(pe) = all.iter().position(|values| *values != own) else { return };
@@ -72,7 +72,7 @@ fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
     if world.rank.0 != 0 || HAS_WARNED.swap(true, Relaxed) {
         return;
     }
-    let (heap, taken) = (world.heap_bytes, world.books().taken());
+    let (heap, taken) = (world.heap_bytes, world.allocator().taken());
     let remedy = remedy(heap.saturating_add(bytes));
     warn(format_args!(
         "{routine} returns null: {bytes} bytes do not fit the symmetric heap, of whose {heap} \
@@ -112,7 +112,7 @@ pub(crate) fn wanted_alignment(heap_bytes: usize) -> usize {
 /// Returns the smallest alignment of any PE's heap. All PEs call it.
 fn alignment_of_all(routine: &'static str, world: &World) -> u64 {
     let own = 1_u64 << world.heap.trailing_zeros();
-    let Some(call) = Call::new(routine, Team::WORLD) else { return own };
+    let Some(call) = TeamCall::new(routine, Team::WORLD) else { return own };
     if call.takes_turns() {
         call.by_turns(|team| team.start_all_reduce(vec![own], Min))[0]
     } else {
@@ -155,7 +155,7 @@ pub fn malloc_with_hints(size: usize, _hints: c_long) -> *mut c_void {
 
 fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
     let at = ptr.addr().wrapping_sub(world.heap);
-    if world.books().size(at).is_none() {
+    if world.allocator().size(at).is_none() {
         let address = ptr.addr();
         let what = "was not allocated in the symmetric heap, or is free already";
         fail(routine, format_args!("argument ptr is {address:#x}, which {what}"));
@@ -165,10 +165,10 @@ fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
 
 /// Frees an allocation that no peer accesses any more.
 fn give(world: &World, at: usize) {
-    let mut books = world.books();
-    books.give(at);
-    let gap = books.gap(at);
-    drop(books);
+    let mut allocator = world.allocator();
+    allocator.give(at);
+    let gap = allocator.gap(at);
+    drop(allocator);
     world.job.keep_out_of_cores(world.rank, gap);
 }
 
@@ -197,16 +197,16 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
         give(world, at);
         return null_mut();
     }
-    let mut books = world.books();
-    let before = books.size(at).unwrap_or(0);
-    if books.resize(at, size) {
-        drop(books);
+    let mut allocator = world.allocator();
+    let before = allocator.size(at).unwrap_or(0);
+    if allocator.resize(at, size) {
+        drop(allocator);
         world.job.put_in_cores(world.rank, at..at + size);
         synchronize(routine);
         return ptr;
     }
-    let taken = books.take(size, 1);
-    drop(books);
+    let taken = allocator.take(size, 1);
+    drop(allocator);
     let Some(new) = taken else {
         warn_of_full_heap(routine, world, size);
         return null_mut();

@@ -5,8 +5,8 @@ use consort::{Collective, Operator, Rank};
 use libc::c_int;
 
 use crate::{
-    collectives::Call,
-    elements::{Added, Reduction},
+    collectives::TeamCall,
+    elements::{Reduction, SumOp},
     rma::{bytes_of, copy},
     teams::Team,
 };
@@ -37,11 +37,11 @@ pub unsafe fn sum_inscan<T: Pod + Send>(
     nelems: usize,
 ) -> c_int
 where
-    Added: Operator<T>,
+    SumOp: Operator<T>,
 {
     let kind = ("shmem_sum_inscan", Collective::Scan);
     // SAFETY: guaranteed by the caller.
-    unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
+    unsafe { combine::<T, SumOp>(kind, team, dest, source, nelems) }
 }
 
 /// `shmem_sum_exscan`: the result is zero on the first PE.
@@ -55,11 +55,11 @@ pub unsafe fn sum_exscan<T: Pod + Send>(
     nelems: usize,
 ) -> c_int
 where
-    Added: Operator<T>,
+    SumOp: Operator<T>,
 {
     let kind = ("shmem_sum_exscan", Collective::ExclusiveScan);
     // SAFETY: guaranteed by the caller.
-    unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
+    unsafe { combine::<T, SumOp>(kind, team, dest, source, nelems) }
 }
 
 /// Combines the contributions of all PEs.
@@ -73,7 +73,7 @@ pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    let Some(call) = Call::new(routine, team) else { return -1 };
+    let Some(call) = TeamCall::new(routine, team) else { return -1 };
     if nelems == 0 {
         return 0;
     }

@@ -8,7 +8,7 @@ use crate::{
     contexts::Context,
     elements::Element,
     failure::fail,
-    world::{Place, world},
+    world::{Location, world},
 };
 
 /// Returns the bytes of `nelems` elements; saturates on overflow.
@@ -73,13 +73,13 @@ pub(crate) unsafe fn put_as<T: Element>(
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
     match world.place(routine, ("dest", dest), bytes, pe) {
-        Place::Near(target) => {
+        Location::Near(target) => {
             // SAFETY: the target is symmetric memory; the caller guarantees the source.
             unsafe { copy(routine, target, source.cast(), bytes) };
             world.one_sided().wake(pe);
         }
         // SAFETY: guaranteed by the caller.
-        Place::Far(at) => unsafe { world.one_sided().put_bytes(pe, at, source.cast(), bytes) },
+        Location::Far(at) => unsafe { world.one_sided().put_bytes(pe, at, source.cast(), bytes) },
     }
 }
 
@@ -117,8 +117,8 @@ pub(crate) unsafe fn get_as<T: Element>(
     let bytes = bytes_of::<T>(nelems);
     match world.place(routine, ("source", source), bytes, pe) {
         // SAFETY: the source is symmetric memory; the caller guarantees the target.
-        Place::Near(source) => unsafe { copy(routine, dest.cast(), source, bytes) },
-        Place::Far(at) => {
+        Location::Near(source) => unsafe { copy(routine, dest.cast(), source, bytes) },
+        Location::Far(at) => {
             let block = std::iter::once((at, dest.cast()));
             // SAFETY: the caller guarantees the target.
             unsafe { world.one_sided().get_blocks(pe, block, bytes) };

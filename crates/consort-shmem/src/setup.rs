@@ -40,21 +40,21 @@ pub const THREAD_SERIALIZED: c_int = 2;
 pub const THREAD_MULTIPLE: c_int = 3;
 
 /// A job that has begun; the program may or may not have initialized it.
-struct Begun {
+struct StartedJob {
     world: &'static World,
     job: Job,
     /// `None` once the program has finalized it.
-    joined: Option<Boxed>,
+    joined: Option<MembershipBox>,
 }
 
 /// A process's membership in the job, from `Box::into_raw`: teams that live as long refer to it.
-struct Boxed(*mut Joined);
+struct MembershipBox(*mut Joined);
 
 // SAFETY: used by the thread that holds the lock; a PE may change threads.
-unsafe impl Send for Boxed {}
+unsafe impl Send for MembershipBox {}
 
 /// The job, or the reason why there is none; `None` before it begins.
-static BEGUN: Mutex<Option<Result<Begun, String>>> = Mutex::new(None);
+static STARTED_JOB: Mutex<Option<Result<StartedJob, String>>> = Mutex::new(None);
 /// The world that was created last. It is never freed, and memory checkers find it here after the
 /// job has ended.
 static WORLD: AtomicPtr<World> = AtomicPtr::new(ptr::null_mut());
@@ -72,7 +72,7 @@ static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
-    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     // A constructor of the program that ran before may have begun the job.
     if begun.is_some() {
         return;
@@ -106,7 +106,7 @@ fn move_statics() {
 const CANNOT_SHARE: &str = "static variables cannot be shared";
 
 /// Begins the job that the environment describes.
-fn begin() -> Result<Begun, String> {
+fn begin() -> Result<StartedJob, String> {
     failure::end_by_panics();
     let member = Member::here().map_err(|error| error.to_string())?;
     let processes = Pes::processes_of_mpi().filter(|_| member.is_none());
@@ -165,7 +165,7 @@ fn begin() -> Result<Begun, String> {
         statics,
         statics_at,
         environment,
-        books: Mutex::new(Allocator::new(0, heap_bytes)),
+        allocator: Mutex::new(Allocator::new(0, heap_bytes)),
         driver: BiasedMutex::new(Driver { world: team, shared: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
@@ -179,21 +179,21 @@ fn begin() -> Result<Begun, String> {
     let world: &'static World = Box::leak(Box::new(world));
     WORLD.store(ptr::from_ref(world).cast_mut(), Relaxed);
     failure::set_begun(Some(world));
-    Ok(Begun { world, job, joined: Some(joined) })
+    Ok(StartedJob { world, job, joined: Some(joined) })
 }
 
 /// Joins the job, and returns the team of all PEs.
-fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
+fn join(job: &Job) -> Result<(MembershipBox, consort::Team<'static>), String> {
     let joined = job.join().map_err(|error| error.to_string())?.by_process();
     let joined = Box::into_raw(Box::new(joined));
     // SAFETY: just made; it is freed by `finalize`, after which nothing uses its teams.
-    Ok((Boxed(joined), unsafe { &*joined }.world()))
+    Ok((MembershipBox(joined), unsafe { &*joined }.world()))
 }
 
 /// Runs when the program ends by itself: not after a failure, and not in a forked process. A
 /// program that ends successfully is finalized if it has not been.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    let is_own = BEGUN.try_lock().is_ok_and(
+    let is_own = STARTED_JOB.try_lock().is_ok_and(
         |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process.is_of_caller()),
     );
     if !is_own {
@@ -211,8 +211,8 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         _ => {}
     }
     if failure::begun().is_none()
-        && let Ok(mut begun) = BEGUN.lock()
-        && let Some(Ok(Begun { world, .. })) = &*begun
+        && let Ok(mut begun) = STARTED_JOB.lock()
+        && let Some(Ok(StartedJob { world, .. })) = &*begun
     {
         if !world.is_launched && !world.job.is_poisoned() {
             // An MPI ends together: the processes wait for each other.
@@ -227,8 +227,8 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 /// other PE has initialized it either. PEs that wait in `shmem_init` find a call that does not
 /// match.
 fn leave_uninitialized(has_ended_well: bool) {
-    let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(Ok(Begun { world, .. })) = &*begun else { return };
+    let begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(Ok(StartedJob { world, .. })) = &*begun else { return };
     let team = world.driver().world;
     drop(begun);
     if !has_ended_well || team.all_gather_named("exit without shmem_init", 0_u8).is_ok() {
@@ -275,7 +275,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     }
     // Keeps the constructor, which nothing else refers to.
     std::hint::black_box(&CONSTRUCTOR);
-    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = match begun.get_or_insert_with(begin) {
         Ok(begun) => begun,
         Err(reason) => fail(routine, &*reason),
@@ -321,7 +321,7 @@ pub fn finalize() {
 /// Calls `shmem_finalize` as often as the program should have.
 fn finalize_for_program() {
     let mut left = *INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-    let _watch = known().map(exits::Watch::of);
+    let _watch = known().map(exits::ExitWatch::of);
     while left > 0 {
         finalize_once(left == 1);
         left -= 1;
@@ -351,12 +351,12 @@ fn finalize_once(has_exited: bool) {
 
 /// Leaves the job, and returns what the program has allocated.
 fn leave(routine: &str) {
-    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(begun)) = &mut *begun else { return };
     active_sets::forget_all();
     teams::forget_all();
-    begun.world.books().give_all();
-    if let Some(Boxed(joined)) = begun.joined.take() {
+    begun.world.allocator().give_all();
+    if let Some(MembershipBox(joined)) = begun.joined.take() {
         // SAFETY: created by `join`, and taken once. No routine is called any more, so no team is
         // used, and nothing else refers to it.
         let joined = unsafe { Box::from_raw(joined) };

@@ -3,7 +3,7 @@
 use libc::c_int;
 
 use crate::{
-    atomic::{Change, change},
+    atomic::{AtomicOp, change},
     contexts::Context,
     elements::{Element, Waitable as _},
     failure::fail,
@@ -66,8 +66,8 @@ unsafe fn put_as_signalled<T: Element>(
     pe: c_int,
 ) {
     let how = match sig_op {
-        SIGNAL_SET => Change::Set(signal),
-        SIGNAL_ADD => Change::Increase(signal),
+        SIGNAL_SET => AtomicOp::Set(signal),
+        SIGNAL_ADD => AtomicOp::Increase(signal),
         other => fail(
             routine,
             format_args!("argument sig_op is {other}, expected SHMEM_SIGNAL_SET or _ADD"),
@@ -85,7 +85,7 @@ unsafe fn put_as_signalled<T: Element>(
 /// `sig_addr` is the address of a signal.
 pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
     let at = ("sig_addr", sig_addr.cast_const());
-    change("shmem_signal_set", context, at, Change::Set(signal), pe);
+    change("shmem_signal_set", context, at, AtomicOp::Set(signal), pe);
 }
 
 /// `shmem_signal_add`.
@@ -94,7 +94,7 @@ pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: 
 /// As [`signal_set`].
 pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
     let at = ("sig_addr", sig_addr.cast_const());
-    change("shmem_signal_add", context, at, Change::Increase(signal), pe);
+    change("shmem_signal_add", context, at, AtomicOp::Increase(signal), pe);
 }
 
 /// `shmem_signal_fetch`: reads this PE's signal.

@@ -8,7 +8,7 @@ use crate::{
     elements::Element,
     failure::fail,
     rma::{bytes_of, copy},
-    world::{Place, World, world},
+    world::{Location, World, world},
 };
 
 /// Returns the number of elements from the first to the end of the last block. Fails if the strides
@@ -74,12 +74,12 @@ unsafe fn put<T: Element>(
     let elements = extent(routine, "dst", dst, block, blocks);
     extent(routine, "sst", sst, block, blocks);
     match world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe) {
-        Place::Near(target) => {
+        Location::Near(target) => {
             // SAFETY: the target lies in symmetric memory; the caller guarantees the source.
             unsafe { move_blocks(routine, target.cast(), source, (dst, sst), (block, blocks)) };
             world.one_sided().wake(pe);
         }
-        Place::Far(at) => {
+        Location::Far(at) => {
             let sources = addresses(source.cast_mut(), sst);
             for (at, source) in offsets::<T>(at, dst).zip(sources).take(blocks) {
                 // SAFETY: guaranteed by the caller.
@@ -149,17 +149,17 @@ unsafe fn get<T: Element>(
 pub(crate) unsafe fn get_blocks<T>(
     (routine, world): (&str, &World),
     target: *mut T,
-    (pe, source): (Rank, Place),
+    (pe, source): (Rank, Location),
     (dst, sst): (ptrdiff_t, ptrdiff_t),
     (block, blocks): (usize, usize),
 ) {
     match source {
-        Place::Near(source) => {
+        Location::Near(source) => {
             let source = source.cast::<T>().cast_const();
             // SAFETY: guaranteed by the caller.
             unsafe { move_blocks(routine, target, source, (dst, sst), (block, blocks)) };
         }
-        Place::Far(at) => {
+        Location::Far(at) => {
             let blocks = offsets::<T>(at, sst).zip(addresses(target, dst)).take(blocks);
             // SAFETY: as above.
             unsafe { world.one_sided().get_blocks(pe, blocks, bytes_of::<T>(block)) };

@@ -7,7 +7,7 @@ use std::ffi::c_long;
 use consort::{Error, Rank, TeamError};
 use libc::c_int;
 
-use crate::{collectives::Call, failure::fail, world::world};
+use crate::{collectives::TeamCall, failure::fail, world::world};
 
 pub use members::{Config, Team};
 pub(crate) use members::{Members, forget_all, form_shared, handle};
@@ -111,7 +111,7 @@ pub unsafe fn split_strided(
     }
     // SAFETY: guaranteed by the caller.
     let config = unsafe { asked(routine, config, config_mask) };
-    let Some(call) = Call::new(routine, parent_team) else { return -1 };
+    let Some(call) = TeamCall::new(routine, parent_team) else { return -1 };
     let pes = call.members.size();
     let pe = |index: u32| {
         let pe = i64::from(first) + i64::from(index) * i64::from(stride);
@@ -161,7 +161,7 @@ pub unsafe fn split_2d(
     let [x_config, y_config] = unsafe {
         [asked(routine, xaxis_config, xaxis_mask), asked(routine, yaxis_config, yaxis_mask)]
     };
-    let Some(call) = Call::new(routine, parent_team) else { return -1 };
+    let Some(call) = TeamCall::new(routine, parent_team) else { return -1 };
     let (pes, own) = (call.members.size(), call.members.own());
     let (row, column) = (own / columns, own % columns);
     let of = |is_in: &dyn Fn(u32) -> bool| (0..pes).filter(|&pe| is_in(pe)).map(Rank).collect();
@@ -179,7 +179,7 @@ pub unsafe fn split_2d(
 
 /// Forms teams, each of a color and of the members that all PEs of the color name. `None` if no
 /// memory is left for a team.
-fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> Option<[Team; N]> {
+fn form<const N: usize>(call: &TeamCall, parts: [(u32, &[Rank], Config); N]) -> Option<[Team; N]> {
     call.barrier();
     let driver = call.world.driver();
     let parent = call.team.calls(call.routine, &driver);
@@ -206,7 +206,7 @@ pub fn destroy(team: Team) {
         fail(routine, "argument team is SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED");
     }
     world.one_sided().quiet();
-    let Some(call) = Call::new(routine, team) else { return };
+    let Some(call) = TeamCall::new(routine, team) else { return };
     call.barrier();
     let freed = team.calls(routine, &call.world.driver()).free_by_agreement();
     freed.unwrap_or_else(|error| fail(routine, error));

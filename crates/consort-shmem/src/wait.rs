@@ -38,7 +38,7 @@ fn holds<T: Waitable>(cmp: c_int, value: T, than: T) -> bool {
 }
 
 /// Words of this PE that `status` does not exclude, and the values with which they are compared.
-struct Words<'w, T> {
+struct WaitedWords<'w, T> {
     world: &'w World,
     routine: &'w str,
     ivars: *const T,
@@ -50,7 +50,7 @@ struct Words<'w, T> {
     step: usize,
 }
 
-impl<'w, T: Waitable> Words<'w, T> {
+impl<'w, T: Waitable> WaitedWords<'w, T> {
     /// Checks the arguments; `argument` is the name of the words' address.
     fn new(
         (routine, argument): (&'w str, &str),
@@ -137,7 +137,7 @@ impl<'w, T: Waitable> Words<'w, T> {
     /// Writes the indices of all words whose conditions hold, and returns their number.
     ///
     /// # Safety
-    /// As [`Words::any`]; `indices` has room for all.
+    /// As [`WaitedWords::any`]; `indices` has room for all.
     unsafe fn some(&self, indices: *mut usize) -> usize {
         let mut count = 0;
         // SAFETY: guaranteed by the caller.
@@ -153,7 +153,7 @@ impl<'w, T: Waitable> Words<'w, T> {
     /// Returns whether all conditions hold.
     ///
     /// # Safety
-    /// As [`Words::any`].
+    /// As [`WaitedWords::any`].
     unsafe fn all(&self) -> bool {
         // SAFETY: guaranteed by the caller.
         unsafe { self.included().all(|index| self.found(index).is_some()) }
@@ -162,7 +162,7 @@ impl<'w, T: Waitable> Words<'w, T> {
     /// Returns whether no word is included.
     ///
     /// # Safety
-    /// As [`Words::any`].
+    /// As [`WaitedWords::any`].
     unsafe fn is_empty(&self) -> bool {
         // SAFETY: guaranteed by the caller.
         unsafe { self.included() }.next().is_none()
@@ -186,7 +186,8 @@ unsafe fn wait_for<T: Waitable>(
     cmp: c_int,
     cmp_value: T,
 ) -> T {
-    let words = Words::new(names, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
+    let words =
+        WaitedWords::new(names, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
     // SAFETY: guaranteed by the caller.
     words.wait(|| unsafe { words.found(0) })
 }
@@ -215,7 +216,7 @@ pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) 
 /// As [`wait_until`].
 pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int {
     let given = (&raw const cmp_value, 0);
-    let words = Words::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
+    let words = WaitedWords::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
     // SAFETY: guaranteed by the caller.
     c_int::from(words.look(unsafe { words.found(0) }).is_some())
 }
@@ -238,7 +239,7 @@ macro_rules! of_many {
             cmp_value: T,
         ) -> $result {
             let given = (&raw const cmp_value, 0);
-            let $words = Words::new(($routine, "ivars"), (ivars, nelems), status, cmp, given);
+            let $words = WaitedWords::new(($routine, "ivars"), (ivars, nelems), status, cmp, given);
             // SAFETY: guaranteed by the caller.
             unsafe { $body }
         }
@@ -257,7 +258,7 @@ macro_rules! of_many {
         ) -> $result {
             let routine = concat!($routine, "_vector");
             let (names, values) = ((routine, "ivars"), (cmp_values, 1));
-            let $words = Words::new(names, (ivars, nelems), status, cmp, values);
+            let $words = WaitedWords::new(names, (ivars, nelems), status, cmp, values);
             // SAFETY: guaranteed by the caller.
             unsafe { $body }
         }

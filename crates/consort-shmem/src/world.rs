@@ -34,7 +34,7 @@ pub struct World {
     /// The offset of the static variables, if peers can reach them.
     pub(crate) statics_at: Option<usize>,
     pub(crate) environment: Environment,
-    pub(crate) books: Mutex<Allocator>,
+    pub(crate) allocator: Mutex<Allocator>,
     pub(crate) driver: BiasedMutex<Driver>,
     /// The number of threads that make collective calls in turn.
     pub(crate) callers: AtomicU32,
@@ -126,7 +126,7 @@ pub(crate) fn forget() {
 
 /// The place of a PE's memory.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Near(*mut u8),
     /// At an offset, in another machine or process that shares no memory with this one.
     Far(usize),
@@ -180,10 +180,10 @@ impl World {
         (argument, address): (&str, *const T),
         bytes: usize,
         pe: Rank,
-    ) -> Place {
+    ) -> Location {
         let address = address.expose_provenance();
         let found = match self.address(address, bytes, pe) {
-            Some(address) => Place::Near(address),
+            Some(address) => Location::Near(address),
             None => self.place_elsewhere(routine, (argument, address), bytes),
         };
         self.check_if_asked(routine, (argument, address), bytes);
@@ -198,13 +198,13 @@ impl World {
         routine: &str,
         (argument, address): (&str, usize),
         bytes: usize,
-    ) -> Place {
+    ) -> Location {
         if let Some(constant) = self.constant(argument, address, bytes) {
-            return Place::Near(constant);
+            return Location::Near(constant);
         }
         match self.offset_of(address, bytes) {
-            Some(at) => Place::Far(at),
-            None if bytes == 0 => Place::Near(null_mut()), // zero bytes: any address is valid
+            Some(at) => Location::Far(at),
+            None if bytes == 0 => Location::Near(null_mut()), // zero bytes: any address is valid
             None => not_symmetric(routine, argument, address, bytes),
         }
     }
@@ -229,7 +229,7 @@ impl World {
     #[cold]
     fn check_allocated(&self, routine: &str, (argument, address): (&str, usize), bytes: usize) {
         let at = address.wrapping_sub(self.heap);
-        if at < self.heap_bytes && bytes > 0 && !self.books().holds(at, bytes) {
+        if at < self.heap_bytes && bytes > 0 && !self.allocator().holds(at, bytes) {
             fail(
                 routine,
                 format_args!(
@@ -267,8 +267,8 @@ impl World {
         }
     }
 
-    pub(crate) fn books(&self) -> MutexGuard<'_, Allocator> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
+        self.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline(always)]

@@ -65,7 +65,8 @@ pub struct BoxContainer<T, C: Container> {
 unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for BoxContainer<T, C> {}
 
 impl<T, S: Serverless> BoxContainer<T, objects::Stack<S>> {
-    /// Creates an empty stack under a scheme that needs no server; for others see [`WordContainer`].
+    /// Creates an empty stack under a scheme that needs no server; for others see
+    /// [`WordContainer`].
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
         Self::of(WordContainer::stack(scheme))
@@ -73,7 +74,8 @@ impl<T, S: Serverless> BoxContainer<T, objects::Stack<S>> {
 }
 
 impl<T, S: Serverless> BoxContainer<T, objects::Queue<S>> {
-    /// Creates an empty queue under a scheme that needs no server; for others see [`WordContainer`].
+    /// Creates an empty queue under a scheme that needs no server; for others see
+    /// [`WordContainer`].
     #[must_use]
     pub fn queue(scheme: S) -> Self {
         Self::of(WordContainer::queue(scheme))

@@ -5,7 +5,7 @@ use libc::{c_char, c_int, c_long, c_ulong};
 use super::{each, routine};
 use crate::{
     active_sets,
-    elements::{Added, And, Complex, Greatest, Least, LongDouble, Multiplied, Or, Xor},
+    elements::{And, Complex, LongDouble, MaxOp, MinOp, Or, ProductOp, SumOp, Xor},
     reductions,
     teams::Team,
 };
@@ -28,15 +28,15 @@ macro_rules! bits {
 
 macro_rules! order {
     ($name:literal, $t:ty) => {
-        of_team!($name, $t, "max", Greatest);
-        of_team!($name, $t, "min", Least);
+        of_team!($name, $t, "max", MaxOp);
+        of_team!($name, $t, "min", MinOp);
     };
 }
 
 macro_rules! sums {
     ($name:literal, $t:ty) => {
-        of_team!($name, $t, "sum", Added);
-        of_team!($name, $t, "prod", Multiplied);
+        of_team!($name, $t, "sum", SumOp);
+        of_team!($name, $t, "prod", ProductOp);
         routine!(($name, "_sum_inscan")
             (team: Team, dest: *mut $t, source: *const $t, nelems: usize) -> c_int =>
             reductions::sum_inscan(team, dest, source, nelems));
@@ -83,16 +83,16 @@ macro_rules! of_active_set {
 
 macro_rules! active_sums {
     ($name:literal, $t:ty) => {
-        of_active_set!($name, $t, "sum", Added);
-        of_active_set!($name, $t, "prod", Multiplied);
+        of_active_set!($name, $t, "sum", SumOp);
+        of_active_set!($name, $t, "prod", ProductOp);
     };
 }
 
 macro_rules! active_numbers {
     ($name:literal, $t:ty) => {
         active_sums!($name, $t);
-        of_active_set!($name, $t, "max", Greatest);
-        of_active_set!($name, $t, "min", Least);
+        of_active_set!($name, $t, "max", MaxOp);
+        of_active_set!($name, $t, "min", MinOp);
     };
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Release},
 };
 
-use consort::{Rank, Team as Calls};
+use consort::{Rank, Team as CollectiveTeam};
 use libc::c_int;
 
 use crate::{
@@ -27,13 +27,13 @@ pub struct Config {
     pub num_contexts: c_int,
 }
 
-static TEAMS: Handles<Made> = Handles::new();
+static TEAMS: Handles<TeamEntry> = Handles::new();
 
 /// The handle of the team of the PEs that share memory with this one, or 0 if these are all PEs.
 static SHARED: AtomicUsize = AtomicUsize::new(0);
 
-pub(crate) struct Made {
-    calls: Guarded,
+pub(crate) struct TeamEntry {
+    calls: DriverGuarded,
     /// The members' ranks in the world.
     ranks: Box<[Rank]>,
     own: u32,
@@ -42,12 +42,12 @@ pub(crate) struct Made {
 }
 
 /// Used only while the driver is locked, and by no thread after the job has ended.
-struct Guarded(Calls<'static>);
+struct DriverGuarded(CollectiveTeam<'static>);
 
 // SAFETY: a PE is not tied to a thread, and every user holds the driver's lock.
-unsafe impl Send for Guarded {}
+unsafe impl Send for DriverGuarded {}
 // SAFETY: as above.
-unsafe impl Sync for Guarded {}
+unsafe impl Sync for DriverGuarded {}
 
 impl Team {
     /// `SHMEM_TEAM_INVALID`.
@@ -58,30 +58,30 @@ impl Team {
     pub const SHARED: Self = Self(2);
 
     /// Returns its data; `None` for the predefined teams of all PEs.
-    fn made(self, routine: &str) -> Option<&'static Made> {
-        let made = if self == Self::SHARED { Self(SHARED.load(Acquire)) } else { self };
-        match made {
+    fn entry(self, routine: &str) -> Option<&'static TeamEntry> {
+        let entry = if self == Self::SHARED { Self(SHARED.load(Acquire)) } else { self };
+        match entry {
             Self::INVALID if self == Self::SHARED => None,
             Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
             Self::WORLD => None,
             Self(at) => {
                 // SAFETY: a team from a split.
-                let made = unsafe { TEAMS.get(at) };
-                if made.is_destroyed.load(Acquire) {
+                let entry = unsafe { TEAMS.get(at) };
+                if entry.is_destroyed.load(Acquire) {
                     fail(routine, "argument team is a team that was destroyed");
                 }
-                Some(made)
+                Some(entry)
             }
         }
     }
 
     pub(crate) fn config(self, routine: &str) -> Config {
-        self.made(routine).map_or_else(Config::default, |made| made.config)
+        self.entry(routine).map_or_else(Config::default, |entry| entry.config)
     }
 
     /// Returns whether it comes from a split, so that a program may destroy it.
     pub(crate) fn is_of_split(self, routine: &str) -> bool {
-        self != Self::SHARED && self.made(routine).is_some()
+        self != Self::SHARED && self.entry(routine).is_some()
     }
 
     /// Marks it as destroyed, unless it is already.
@@ -90,17 +90,17 @@ impl Team {
     /// It was created, and no routine uses it any more.
     pub(crate) unsafe fn forget(self) {
         // SAFETY: guaranteed by the caller.
-        let made = unsafe { TEAMS.get(self.0) };
-        if !made.is_destroyed.swap(true, AcqRel) {
+        let entry = unsafe { TEAMS.get(self.0) };
+        if !entry.is_destroyed.swap(true, AcqRel) {
             // SAFETY: only this call has marked it; the rest is guaranteed by the caller.
             unsafe { TEAMS.reuse(self.0) };
         }
     }
 
     /// Returns its collectives, while the driver is locked.
-    pub(crate) fn calls(self, routine: &str, driver: &Driver) -> Calls<'static> {
-        match self.made(routine) {
-            Some(made) => made.calls.0,
+    pub(crate) fn calls(self, routine: &str, driver: &Driver) -> CollectiveTeam<'static> {
+        match self.entry(routine) {
+            Some(entry) => entry.calls.0,
             None if self == Self::SHARED => driver.shared,
             None => driver.world,
         }
@@ -110,35 +110,36 @@ impl Team {
 #[derive(Clone, Copy)]
 pub(crate) struct Members {
     world: &'static World,
-    made: Option<&'static Made>,
+    entry: Option<&'static TeamEntry>,
 }
 
 impl Members {
     pub(crate) fn of(routine: &str, team: Team) -> Self {
-        Self { world: world(routine), made: team.made(routine) }
+        Self { world: world(routine), entry: team.entry(routine) }
     }
 
     pub(crate) fn size(self) -> u32 {
-        self.made.map_or(self.world.pes, |made| u32::try_from(made.ranks.len()).unwrap_or(0))
+        self.entry.map_or(self.world.pes, |entry| u32::try_from(entry.ranks.len()).unwrap_or(0))
     }
 
     pub(crate) fn own(self) -> u32 {
-        self.made.map_or(self.world.rank.0, |made| made.own)
+        self.entry.map_or(self.world.rank.0, |entry| entry.own)
     }
 
     /// Returns the rank in the world of the PE of this number.
     #[inline]
     pub(crate) fn world_rank(self, pe: c_int) -> Option<Rank> {
         let pe = u32::try_from(pe).ok()?;
-        match self.made {
-            Some(made) => made.ranks.get(pe as usize).copied(),
+        match self.entry {
+            Some(entry) => entry.ranks.get(pe as usize).copied(),
             None => (pe < self.world.pes).then_some(Rank(pe)),
         }
     }
 
     /// Returns the members' ranks in the world, in order.
     pub(crate) fn ranks(self) -> impl Iterator<Item = Rank> {
-        (0..self.size()).map(move |pe| self.made.map_or(Rank(pe), |made| made.ranks[pe as usize]))
+        (0..self.size())
+            .map(move |pe| self.entry.map_or(Rank(pe), |entry| entry.ranks[pe as usize]))
     }
 
     pub(crate) fn number_of(self, rank: Rank) -> c_int {
@@ -148,17 +149,17 @@ impl Members {
 }
 
 /// Returns the handle of a team; `INVALID` if this PE is in no team.
-pub(crate) fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
+pub(crate) fn handle(calls: Option<CollectiveTeam<'static>>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
-    let made = Made {
+    let entry = TeamEntry {
         ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
         own: calls.rank().0,
-        calls: Guarded(calls),
+        calls: DriverGuarded(calls),
         config,
         is_destroyed: AtomicBool::new(false),
     };
-    Team(TEAMS.make(made))
+    Team(TEAMS.make(entry))
 }
 
 /// Forms the team of the PEs that share memory with this one, unless these are all. All PEs call

@@ -5,7 +5,7 @@ use consort_shmem::{
         Triplet, alltoall, alltoalls, barrier, broadcast, collect, fcollect, sync, to_all,
     },
     collectives::{barrier_all, sync_all},
-    elements::Added,
+    elements::SumOp,
 };
 
 use crate::{Pe, read, write, zeros};
@@ -59,11 +59,11 @@ pub(crate) fn active_sets(pe: Pe) {
                 let at = u32::try_from(own).unwrap_or(0);
                 let found: Vec<u32> = read(target, 2 * len).into_iter().step_by(2).collect();
                 assert_eq!(found, members.iter().map(|&rank| word(rank, at)).collect::<Vec<_>>());
-                to_all::<u32, Added>(target, source, 4, set);
+                to_all::<u32, SumOp>(target, source, 4, set);
                 let sum: Vec<u32> =
                     (0..4).map(|at| members.iter().map(|&rank| word(rank, at)).sum()).collect();
                 assert_eq!(read(target, 4), sum);
-                to_all::<u32, Added>(source, source, 4, set);
+                to_all::<u32, SumOp>(source, source, 4, set);
                 assert_eq!(read(source, 4), sum);
             }
         }
@@ -115,7 +115,7 @@ pub(crate) fn every_active_set(pe: Pe) {
                     }
                     write(source, &[i64::from(pe.own) + round, 1]);
                     // SAFETY: two words each.
-                    unsafe { to_all::<i64, Added>(target, source, 2, set) };
+                    unsafe { to_all::<i64, SumOp>(target, source, 2, set) };
                     let members = (0..size).map(|at| i64::from(start + (at << log_stride)) + round);
                     assert_eq!(read(target, 2), [members.sum(), i64::from(size)]);
                 }

@@ -2,7 +2,7 @@
 
 use consort_shmem::{
     collectives::{alltoall, alltoalls, barrier_all, broadcast, collect, fcollect, sync_all},
-    elements::{Added, And, Complex, Greatest, Least, Multiplied},
+    elements::{And, Complex, MaxOp, MinOp, ProductOp, SumOp},
     reductions::{reduce, sum_exscan, sum_inscan},
     teams::Team,
 };
@@ -34,21 +34,21 @@ pub(crate) fn collectives(pe: Pe) {
         let team = Team::WORLD;
         // SAFETY: here and below: the test's own memory, which is large enough.
         unsafe {
-            reduce::<i64, Added>(team, target, source, len);
+            reduce::<i64, SumOp>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&|a, b| a + b));
-            reduce::<i64, Greatest>(team, target, source, len);
+            reduce::<i64, MaxOp>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&i64::max));
-            reduce::<i64, Least>(Team::SHARED, target, source, len);
+            reduce::<i64, MinOp>(Team::SHARED, target, source, len);
             let is_alone = pe.near() == 1;
             let least = if is_alone { read(source, len) } else { of_all(&i64::min) };
             assert_eq!(read(target, len), least);
-            reduce::<i64, Least>(team, target, source, len);
+            reduce::<i64, MinOp>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&i64::min));
-            reduce::<i64, Multiplied>(team, target, source, len);
+            reduce::<i64, ProductOp>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&|a, b| a.wrapping_mul(b)));
             reduce::<i64, And>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&|a, b| a & b));
-            reduce::<i64, Added>(team, source, source, len);
+            reduce::<i64, SumOp>(team, source, source, len);
             assert_eq!(read(source, len), of_all(&|a, b| a + b));
             write_source();
             let prefix = |count: i64| -> Vec<i64> {
@@ -113,12 +113,12 @@ fn complex(pe: Pe) {
     write(source, &[Complex { re: 0.0, im: 1.0 }, Complex { re: 1.0, im: f64::from(pe.own) }]);
     barrier_all();
     // SAFETY: as above.
-    unsafe { reduce::<_, Multiplied>(Team::WORLD, target, source, 1) };
+    unsafe { reduce::<_, ProductOp>(Team::WORLD, target, source, 1) };
     let power =
         [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)][pe.pes.unsigned_abs() as usize % 4];
     assert_eq!(read(target, 1), [Complex { re: power.0, im: power.1 }]);
     // SAFETY: as above.
-    unsafe { reduce::<_, Added>(Team::WORLD, target, source, 2) };
+    unsafe { reduce::<_, SumOp>(Team::WORLD, target, source, 2) };
     let sum = f64::from(pe.pes * (pe.pes - 1) / 2);
     assert_eq!(read(target, 2)[1], Complex { re: f64::from(pe.pes), im: sum });
 }

@@ -5,7 +5,7 @@ use consort_shmem::{
     collectives::{barrier_all, broadcast},
     contexts::Context,
     counting,
-    elements::{Added, Greatest},
+    elements::{MaxOp, SumOp},
     memory,
     reductions::reduce,
     rma, setup, signal, strided,
@@ -99,7 +99,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             // SAFETY: words of this test.
             unsafe {
                 if setup::my_pe() == 0 {
-                    reduce::<i64, Added>(Team::WORLD, target, source, 1);
+                    reduce::<i64, SumOp>(Team::WORLD, target, source, 1);
                 } else {
                     broadcast(Team::WORLD, target, source, 1, 0);
                 }
@@ -175,9 +175,9 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             // SAFETY: words of this test.
             unsafe {
                 if setup::my_pe() == 0 {
-                    to_all::<i64, Added>(target, source, 1, (0, 0, 2));
+                    to_all::<i64, SumOp>(target, source, 1, (0, 0, 2));
                 } else {
-                    to_all::<i64, Greatest>(target, source, 1, (0, 0, 2));
+                    to_all::<i64, MaxOp>(target, source, 1, (0, 0, 2));
                 }
             }
         },
@@ -189,7 +189,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             setup::init();
             let memory = memory::malloc(32).cast::<i64>();
             // SAFETY: words of this test.
-            unsafe { reduce::<i64, Added>(Team::WORLD, memory.add(1), memory, 3) };
+            unsafe { reduce::<i64, SumOp>(Team::WORLD, memory.add(1), memory, 3) };
         },
         "source and target overlap in symmetric memory",
     ),

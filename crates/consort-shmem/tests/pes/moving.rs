@@ -6,7 +6,7 @@ use consort_shmem::{
     atomic,
     collectives::{self, barrier_all},
     contexts::Context,
-    elements::Added,
+    elements::SumOp,
     ordering, reductions, rma, signal, strided,
     teams::Team,
     wait,
@@ -110,7 +110,7 @@ pub(crate) fn nothing(pe: Pe) {
         assert_eq!(collectives::fcollect(team, null, none, 0), 0);
         assert_eq!(collectives::alltoall(team, null, none, 0), 0);
         assert_eq!(collectives::alltoalls(team, null, none, 0, 0, 0), 0);
-        assert_eq!(reductions::reduce::<i64, Added>(team, null, none, 0), 0);
+        assert_eq!(reductions::reduce::<i64, SumOp>(team, null, none, 0), 0);
         assert_eq!(collectives::collect(team, null, none, 0), 0);
         // One PE has an element.
         let (from, count) = if pe.own == 0 { (&raw const *words, 1) } else { (none, 0) };
@@ -235,7 +235,7 @@ pub(crate) fn statics(pe: Pe) {
         let previous = u64::from(pe.after(-1).unsigned_abs());
         assert_eq!(DATA[1].load(Relaxed), 6 + previous);
         let sums = DATA[0].as_ptr();
-        let results = consort_shmem::reductions::reduce::<u64, consort_shmem::elements::Added>;
+        let results = consort_shmem::reductions::reduce::<u64, consort_shmem::elements::SumOp>;
         let (source, pes) = (zeros::<u64>(1), u64::from(pe.pes.unsigned_abs()));
         write(source, &[2]);
         barrier_all();

@@ -7,7 +7,7 @@ use consort_shmem::{
     atomic,
     collectives::{alltoall, alltoalls, barrier_all, broadcast, collect, fcollect, team_sync},
     contexts::Context,
-    elements::Added,
+    elements::SumOp,
     reductions::{reduce, sum_exscan, sum_inscan},
     rma,
     teams::{self, Team},
@@ -103,11 +103,11 @@ fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: 
     unsafe {
         match choice % 10 {
             0 => {
-                assert_eq!(reduce::<i64, Added>(team, target, source, len), 0);
+                assert_eq!(reduce::<i64, SumOp>(team, target, source, len), 0);
                 assert_eq!(read(target, len), sum(pes));
             }
             1 => {
-                reduce::<i64, Added>(team, source, source, len);
+                reduce::<i64, SumOp>(team, source, source, len);
                 assert_eq!(read(source, len), sum(pes));
             }
             2 => {
@@ -146,7 +146,7 @@ fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: 
                 let mut parts = [Team::INVALID; 2];
                 let [row, column] = &mut parts;
                 teams::split_2d(team, 2, null(), 0, row, null(), 0, column);
-                reduce::<i64, Added>(parts[1], target, source, 1);
+                reduce::<i64, SumOp>(parts[1], target, source, 1);
                 let expected = (0..pes).filter(|pe| pe % 2 == own % 2).map(|pe| value(pe, 0));
                 assert_eq!(read(target, 1), [expected.sum()]);
                 parts.into_iter().for_each(teams::destroy);
@@ -222,7 +222,7 @@ fn calls_of_set(pe: Pe, set: Triplet, len: usize, (source, round): (*mut i64, i6
         active_sets::collect(target, source, len, set);
         let all: Vec<i64> = members().flat_map(words).collect();
         assert_eq!(read(target, all.len()), all);
-        active_sets::to_all::<i64, Added>(target, source, i32::try_from(len).unwrap_or(0), set);
+        active_sets::to_all::<i64, SumOp>(target, source, i32::try_from(len).unwrap_or(0), set);
         assert_eq!(read(target, len), sums);
         active_sets::broadcast(target, source, len, 0, set);
     }

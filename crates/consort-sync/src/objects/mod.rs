@@ -8,8 +8,8 @@
 //! | [`Treiber`] | a lock-free stack, Treiber 1986 |
 //! | [`Lcrq`] | a lock-free queue, Morrison and Afek 2013; also for clusters of cores |
 //!
-//! Values are words: each [`Container`] documents how many bits. [`WordContainer`] is a container for the
-//! threads of a program; for values of any type use [`Stack`](crate::Stack) and
+//! Values are words: each [`Container`] documents how many bits. [`WordContainer`] is a container
+//! for the threads of a program; for values of any type use [`Stack`](crate::Stack) and
 //! [`Queue`](crate::Queue).
 
 #![expect(unsafe_code, reason = "containers of addresses are trusted to return each once")]

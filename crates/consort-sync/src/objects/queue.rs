@@ -29,8 +29,8 @@ pub struct SequentialQueue {
 
 /// Returns the node at an address that was read from a queue.
 fn node(address: u64) -> &'static Line {
-    // SAFETY: the words of `SequentialQueue` are addresses of nodes, and so is `NEXT` unless it is 0, which
-    // the callers exclude.
+    // SAFETY: the words of `SequentialQueue` are addresses of nodes, and so is `NEXT` unless it is
+    // 0, which the callers exclude.
     unsafe { Line::at(address) }
 }
 

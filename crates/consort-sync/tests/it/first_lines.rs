@@ -136,7 +136,8 @@ fn objects_of_words() {
     assert_eq!(words.take(), Some(5));
     // SAFETY: only the objects below use it.
     let machine = unsafe { NativeMachine::new() };
-    // Each `Object` is one of these; it is made of a `SequentialQueue`, `SequentialStack` or `SequentialCounter`.
+    // Each `Object` is one of these; it is made of a `SequentialQueue`, `SequentialStack` or
+    // `SequentialCounter`.
     let (counter, stack) =
         (objects::Counter::new(Locked::new()), objects::Stack::new(Locked::new()));
     let queue = objects::Queue::new(&machine, Locked::new());
