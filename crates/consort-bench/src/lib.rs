@@ -6,19 +6,19 @@
 //! 4. [`workloads`]: timed work that is not a collective.
 //!
 //! The [`environment`] records the circumstances of a measurement: machine, time and disturbances.
-//! [`units`] and [`asked`] write quantities and calls as text, a [`page`] is the text of a figure,
-//! and [`wisdom`] is loaded if it exists.
+//! [`units`] and [`query_json`] write quantities and calls as text, a [`page`] is the text of a
+//! figure, and [`wisdom`] is loaded if it exists.
 
 #[cfg(test)]
 use consort_sandbox as _;
 
-pub mod asked;
-mod draws;
 pub mod environment;
 pub mod harness;
 pub mod limits;
 pub mod page;
 pub mod peers;
+pub mod query_json;
+mod rng;
 pub mod units;
 pub mod usage;
 pub mod wisdom;

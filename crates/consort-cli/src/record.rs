@@ -1,14 +1,14 @@
 //! An entry of wisdom as JSON.
 
 use consort::Query;
-use consort_bench::asked::Asked;
+use consort_bench::query_json::QueryJson;
 use consort_tuner::Entry;
 use serde::Serialize;
 
 /// An entry of wisdom as JSON; a key that does not apply is null.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Record {
-    #[serde(flatten, with = "Asked")]
+    #[serde(flatten, with = "QueryJson")]
     query: Query,
     choice: String,
     median_ns: f64,

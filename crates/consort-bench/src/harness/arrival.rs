@@ -7,7 +7,7 @@ use std::{
 
 use consort::{Arrival, Rank};
 
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// A skewed PE works for a random time below this many nanoseconds before each call.
 pub const SKEW_NS: u64 = 2000;
@@ -15,12 +15,12 @@ pub const SKEW_NS: u64 = 2000;
 /// One PE's work between calls. Its durations are the same in every session.
 pub(super) struct Delays {
     arrival: Arrival,
-    draws: Draws,
+    rng: Rng,
 }
 
 impl Delays {
     pub(super) fn new(arrival: Arrival, rank: Rank) -> Self {
-        Self { arrival, draws: Draws(u64::from(rank.0) << 32) }
+        Self { arrival, rng: Rng(u64::from(rank.0) << 32) }
     }
 
     /// Works, and returns the time in nanoseconds.
@@ -29,7 +29,7 @@ impl Delays {
         if self.arrival == Arrival::Together {
             return 0;
         }
-        let ns = self.draws.below(SKEW_NS);
+        let ns = self.rng.below(SKEW_NS);
         let start = Instant::now();
         while start.elapsed() < Duration::from_nanos(ns) {
             spin_loop();
@@ -46,7 +46,7 @@ mod tests {
     fn delays_spread_and_differ_between_pes() {
         let lengths = |rank| {
             let mut delays = Delays::new(Arrival::Skewed, Rank(rank));
-            (0..1000).map(|_| delays.draws.below(SKEW_NS)).collect::<Vec<u64>>()
+            (0..1000).map(|_| delays.rng.below(SKEW_NS)).collect::<Vec<u64>>()
         };
         let mean = lengths(0).iter().sum::<u64>() / 1000;
         assert!((SKEW_NS * 4 / 10..SKEW_NS * 6 / 10).contains(&mean), "{mean}");

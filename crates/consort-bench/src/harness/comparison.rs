@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use super::{launch::SessionError, work::Work, workbench::Native};
 use crate::{
-    asked::{self, Asked, describe},
     peers::threads,
+    query_json::{self, QueryJson, describe},
 };
 
 /// Sizes of interest to a reader; the nearest ones in the grid are used.
@@ -31,7 +31,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
     /// The query.
-    #[serde(flatten, with = "Asked")]
+    #[serde(flatten, with = "QueryJson")]
     pub query: Query,
     /// The faster of the thread libraries.
     pub library: Option<&'static str>,
@@ -44,7 +44,7 @@ pub struct Point {
     /// Its time.
     pub tree_ns: Option<f64>,
     /// The candidate that tuning has chosen.
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     pub chosen: Candidate,
     /// Its time.
     pub chosen_ns: Option<f64>,

@@ -14,9 +14,9 @@ use super::{
     work::Work,
 };
 use crate::{
-    asked::optional,
     environment::Switches,
     peers::threads::{Peer, peers},
+    query_json::optional,
 };
 
 /// How calls, including entry and exit barriers, choose their algorithms if the work names none.

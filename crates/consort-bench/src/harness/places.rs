@@ -21,7 +21,7 @@ use consort_native::SharedFile;
 use serde::{Deserialize, Serialize};
 
 use super::started::{self, Task};
-use crate::asked::{read, shown};
+use crate::query_json::{read, shown};
 
 /// The number of pairs of a kind that are measured, unless all are.
 const PAIRS: usize = 8;

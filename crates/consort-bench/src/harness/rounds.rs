@@ -182,7 +182,7 @@ mod tests {
     use consort::{Collective, Fabric, SyncModes};
 
     use super::{super::session::Mode, *};
-    use crate::asked::sums;
+    use crate::query_json::sums;
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
         // Three blocks per launch.

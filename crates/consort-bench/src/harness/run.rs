@@ -235,7 +235,7 @@ mod tests {
     use consort::{Candidate, Collective, SyncModes};
 
     use super::{super::session::Block, *};
-    use crate::asked::sums;
+    use crate::query_json::sums;
 
     const KEYS: [&str; 24] = [
         "algorithm",

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::work::Work;
 use crate::{
-    asked::{optional, read, shown},
     environment::Switches,
+    query_json::{optional, read, shown},
 };
 
 /// Whether calls are timed in a row or one at a time.

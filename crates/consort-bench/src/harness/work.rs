@@ -11,15 +11,15 @@ use super::{
     values,
 };
 use crate::{
-    asked::{Asked, optional},
     peers::threads::Peer,
+    query_json::{QueryJson, optional},
 };
 
 /// One kind of work, timed as a whole.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Work {
     /// A call of a collective, on blocks of whole doubles, and the library that serves it.
-    Call(#[serde(with = "Asked")] Query, By),
+    Call(#[serde(with = "QueryJson")] Query, By),
     /// Operations between two PEs, with messages of this many bytes.
     PointToPoint(Pattern, usize),
 }

@@ -12,7 +12,7 @@ use consort_tuner::TransferClass;
 use serde::Serialize;
 
 use super::{between::transfer_ns, readings::Limit};
-use crate::asked::shown;
+use crate::query_json::shown;
 
 /// The largest number of processors that are measured, unless all are requested.
 const SAMPLE: usize = 16;

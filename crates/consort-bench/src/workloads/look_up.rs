@@ -25,8 +25,8 @@ use consort_fabric::{CallSpec, OperatorClass, statistics::Summary};
 use consort_tuner::{Grid, Measurements, Selector, Table, Wisdom, WisdomError, default_path};
 
 use crate::{
-    draws::Draws,
     harness::{Figure, Mode},
+    rng::Rng,
     wisdom::usable,
 };
 
@@ -127,25 +127,25 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
     let syncs: Vec<SyncModes> = SyncModes::every().collect();
-    let mut draws = Draws(0);
+    let mut rng = Rng(0);
     let mut one = |kind: usize| match kind {
-        0 => *draws.of(&known),
-        1 => Query { bytes: size(&mut draws, POWERS), ..*draws.of(&known) },
+        0 => *rng.of(&known),
+        1 => Query { bytes: size(&mut rng, POWERS), ..*rng.of(&known) },
         _ => loop {
             let query = Query {
-                collective: *draws.of(&Collective::EVERY),
-                sync: *draws.of(&syncs),
+                collective: *rng.of(&Collective::EVERY),
+                sync: *rng.of(&syncs),
                 pes,
-                bytes: size(&mut draws, (0, 40)),
-                operator: *draws.of(&[OperatorClass::Commutative, OperatorClass::Ordered]),
-                symmetric: *draws.of(&[true, false]),
+                bytes: size(&mut rng, (0, 40)),
+                operator: *rng.of(&[OperatorClass::Commutative, OperatorClass::Ordered]),
+                symmetric: *rng.of(&[true, false]),
             };
             if table.look_up(&query).is_none() {
                 break query;
             }
         },
     };
-    let mut turns = Draws(1 << 32);
+    let mut turns = Rng(1 << 32);
     array::from_fn(|kind| {
         let mut which = || if kind < 3 { kind } else { *turns.of(&[0, 1, 2]) };
         (0..QUERIES).map(|_| one(which())).collect()
@@ -203,7 +203,7 @@ fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
 
 /// Returns a random size: all intervals between two powers of two are equally likely, and so are
 /// the sizes within one.
-fn size(draws: &mut Draws, powers: (u32, u32)) -> u64 {
-    let power = draws.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
-    (1 << power) + draws.below(1 << power.min(31))
+fn size(rng: &mut Rng, powers: (u32, u32)) -> u64 {
+    let power = rng.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
+    (1 << power) + rng.below(1 << power.min(31))
 }

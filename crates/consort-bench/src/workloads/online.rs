@@ -17,8 +17,8 @@ use consort_fabric::statistics::Summary;
 use consort_tuner::{Catalog, Entry, Wisdom};
 
 use crate::{
-    asked::sums,
     harness::{Figure, Mode},
+    query_json::sums,
 };
 
 /// The share of the time in calls that refinement may cost.

@@ -32,9 +32,9 @@ use std::{
 use anyhow::{Result, ensure};
 use consort::{Algorithms, Arrival, Collective, Fabric, MOST_PES, SyncModes};
 use consort_bench::{
-    asked::describe,
     environment::Switches,
     harness::{Native, comparison},
+    query_json::describe,
 };
 use consort_report::Document;
 use consort_tuner::{

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort_bench::asked::describe;
+use consort_bench::query_json::describe;
 use consort_console::{
     args,
     call::Call,

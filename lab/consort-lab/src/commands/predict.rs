@@ -19,7 +19,7 @@ use crate::prediction::{Basis, Call, Parameters, Predicted, Prediction};
 use anyhow::Result;
 use clap::value_parser;
 use consort::{Fabric, ProcessShape, SyncMode, SyncModes};
-use consort_bench::{asked::describe, environment::Switches, page::Page, units::size};
+use consort_bench::{environment::Switches, page::Page, query_json::describe, units::size};
 use consort_report::Document;
 use consort_tuner::TransferClass;
 use serde_json::{Value, json};

@@ -19,9 +19,9 @@ use super::{
 };
 use crate::simulation::Program;
 use consort_bench::{
-    asked::sums,
     harness::{Mode, Work},
     page::Page,
+    query_json::sums,
     units::{size, time},
 };
 

@@ -27,9 +27,9 @@ use super::{
     transfers::ADDRESSES,
 };
 use consort_bench::{
-    asked::sums,
     harness::{Work, places::Survey},
     page::Page,
+    query_json::sums,
     units::{counted, in_a_line, ratio, size},
     usage::Usage,
 };

@@ -9,8 +9,8 @@ use consort_tuner::Catalog;
 
 use super::experiment::Experiment;
 use consort_bench::{
-    asked::sums,
     harness::{Conditions, Mode, Rounds, Session, Work, samples},
+    query_json::sums,
 };
 
 /// The number of candidates of each group that are measured again.

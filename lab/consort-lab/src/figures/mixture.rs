@@ -15,12 +15,12 @@ use super::{
     quantity::Quantity,
 };
 use consort_bench::{
-    asked::sums,
     harness::{
         By, Work,
         places::{Survey, found},
     },
     page::Page,
+    query_json::sums,
     units::{counted, in_a_line, size, time},
     usage::Usage,
 };

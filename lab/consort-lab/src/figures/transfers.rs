@@ -17,9 +17,9 @@ use super::{
     quantity::Quantity,
 };
 use consort_bench::{
-    asked::sums,
     harness::Work,
     page::Page,
+    query_json::sums,
     units::{ratio, size, time},
 };
 

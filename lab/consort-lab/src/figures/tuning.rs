@@ -19,9 +19,9 @@ use super::{
     quantity::Quantity,
 };
 use consort_bench::{
-    asked::sums,
     harness::Native,
     page::Page,
+    query_json::sums,
     units::{ratio, size, time},
     workloads::look_up,
 };

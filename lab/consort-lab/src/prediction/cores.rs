@@ -15,7 +15,7 @@ use consort_sim::{
 use consort_tuner::{Measurements, Selector, TransferClass, default_path};
 
 use super::{Basis, Call, Predicted, Prediction, simulate, times};
-use consort_bench::{asked::sums, harness::Work, usage::Usage, wisdom::usable};
+use consort_bench::{harness::Work, query_json::sums, usage::Usage, wisdom::usable};
 
 impl Prediction<'_> {
     /// Measures threads, and simulates on `machine`: a barrier, broadcasts and reductions. Passes

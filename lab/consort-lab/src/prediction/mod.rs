@@ -21,8 +21,8 @@ use serde::Serialize;
 
 use crate::simulation::{Program, program};
 use consort_bench::{
-    asked,
     harness::{Choices, Conditions, Mode, Session, Timing, Work, of_class},
+    query_json,
 };
 
 pub use network::Parameters;
@@ -89,7 +89,7 @@ pub enum Basis {
         /// Its one-way transfer, in nanoseconds.
         transfer_ns: f64,
         /// The class of that.
-        #[serde(serialize_with = "asked::shown")]
+        #[serde(serialize_with = "query_json::shown")]
         class: TransferClass,
     },
     /// Messages between two processes.
@@ -100,10 +100,10 @@ pub enum Basis {
 #[derive(Debug, Serialize)]
 pub struct Call {
     /// The query.
-    #[serde(flatten, with = "asked::Asked")]
+    #[serde(flatten, with = "query_json::QueryJson")]
     pub query: Query,
     /// The candidate that served.
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     pub candidate: Candidate,
     /// The simulated time.
     pub predicted_ns: f64,
@@ -231,7 +231,7 @@ fn simulate(simulation: &Simulation, query: &Query, candidate: &Candidate) -> Re
     let (mode, calls) = (Mode::Throughput, CALLS);
     let program = Program { mode, calls, ..Program::once(*query, candidate) };
     let played = program.play(simulation);
-    let called = || format!("{} by {candidate}", asked::describe(query));
+    let called = || format!("{} by {candidate}", query_json::describe(query));
     played.with_context(called)?.call_ns(mode)
 }
 
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn errors_cover_simulation_and_model() {
-        let query = asked::sums(Collective::Reduce, SyncModes::MINE, 2, 8, false);
+        let query = query_json::sums(Collective::Reduce, SyncModes::MINE, 2, 8, false);
         let call = |predicted_ns, model_ns, times: &mut [f64]| {
             Call::new((query, Candidate::new("flat")), (predicted_ns, model_ns), times)
         };

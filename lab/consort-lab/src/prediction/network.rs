@@ -30,9 +30,9 @@ use serde::Serialize;
 use super::{Basis, Call, Predicted, Prediction, simulate, times};
 use crate::simulation::program;
 use consort_bench::{
-    asked::sums,
     harness::{Pattern, Work},
     limits::copy_gbps,
+    query_json::sums,
 };
 
 /// Bytes of a large message.

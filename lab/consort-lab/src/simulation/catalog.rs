@@ -58,7 +58,7 @@ mod tests {
 
     use super::super::program::Program;
     use super::*;
-    use consort_bench::{asked::sums, harness::Mode};
+    use consort_bench::{harness::Mode, query_json::sums};
 
     /// The time of the model's choice, among all algorithms or those named `algorithm`, divided by
     /// the best; both are simulated.

@@ -316,7 +316,7 @@ fn median_ns(calls_ns: &[f64]) -> Result<f64> {
 mod tests {
     use super::*;
     use consort::SyncModes;
-    use consort_bench::asked::sums;
+    use consort_bench::query_json::sums;
     use consort_fabric::reference;
 
     fn program(collective: Collective) -> Program {

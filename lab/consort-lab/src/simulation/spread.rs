@@ -165,7 +165,7 @@ mod tests {
 
     use super::super::program::Program;
     use super::*;
-    use consort_bench::asked::sums;
+    use consort_bench::query_json::sums;
 
     /// The parent of each PE but the root, from a trace on the SCC.
     fn parents(collective: Collective, candidate: &str, pes: u32, root: u32) -> Vec<(u32, u32)> {

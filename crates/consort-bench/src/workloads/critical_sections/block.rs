@@ -24,7 +24,7 @@ use consort_machine::{
 };
 
 use super::counter::Counter;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 pub(super) const WINDOW: Duration = Duration::from_millis(10);
 /// In a window that counts, all threads together lack at most this share of a processor.
@@ -142,7 +142,7 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
                 let pinned = cpu.map(affinity::pin).transpose();
                 barrier.wait();
                 pinned.context("a core is refused")?;
-                anyhow::Ok(use_counter(counter, setting, &done.0, Draws(seed), is_over))
+                anyhow::Ok(use_counter(counter, setting, &done.0, Rng(seed), is_over))
             };
             scope.spawn(work)
         };
@@ -212,7 +212,7 @@ fn use_counter<C: Counter>(
     counter: &C,
     setting: &Setting<'_>,
     shown: &AtomicU64,
-    mut draws: Draws,
+    mut rng: Rng,
     is_over: &AtomicBool,
 ) -> Vec<f64> {
     let clock_ns = clock_ns();
@@ -229,7 +229,7 @@ fn use_counter<C: Counter>(
         }
         done += 1;
         shown.store(done, Relaxed);
-        for iteration in 0..draws.below(setting.between + 1) {
+        for iteration in 0..rng.below(setting.between + 1) {
             black_box(iteration);
         }
     }

@@ -17,7 +17,7 @@ use super::{
     block::{Block, Setting, WINDOW},
     row::{REFERENCE, Row, Subject},
 };
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// The shortest and the longest time of a block.
 const BLOCK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
@@ -230,13 +230,13 @@ impl Race<'_> {
         length: Duration,
         show: impl Fn(f64),
     ) -> Result<Vec<Sample>> {
-        let (mut draws, begun) = (Draws(1), Instant::now());
+        let (mut rng, begun) = (Rng(1), Instant::now());
         let (mut samples, mut order) = (Vec::new(), (0..rows.len()).collect::<Vec<usize>>());
         for round in 0.. {
             for &load in loads {
-                draws.shuffle(&mut order);
+                rng.shuffle(&mut order);
                 for &row in &order {
-                    let value = self.value(rows[row], load, length, &mut draws);
+                    let value = self.value(rows[row], load, length, &mut rng);
                     // Relaxed: the flag publishes no other data.
                     if self.stop.load(Relaxed) {
                         return Ok(samples);
@@ -255,7 +255,7 @@ impl Race<'_> {
         Ok(samples)
     }
 
-    fn value(&self, row: &Row, load: Load, length: Duration, draws: &mut Draws) -> Result<Yield> {
+    fn value(&self, row: &Row, load: Load, length: Duration, rng: &mut Rng) -> Result<Yield> {
         let (threads, between, times_each) = match load {
             Load::Uncontended => {
                 return (row.uncontended_ns)(self.increments, WINDOW).map(Yield::Uncontended);
@@ -270,7 +270,7 @@ impl Race<'_> {
             length,
             times_each,
             has_server: row.has_server,
-            seed: draws.below(u64::MAX / 2),
+            seed: rng.below(u64::MAX / 2),
             stop: self.stop,
         };
         (row.block)(&setting).map(Yield::Block)

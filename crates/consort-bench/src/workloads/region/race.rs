@@ -21,10 +21,10 @@ use super::{
     row::{LEN, OPENMP, Row, Setting, Work},
 };
 use crate::{
-    draws::Draws,
     harness::{Figure, Mode, hundredths},
     limits::{readings_agree, transfer_ns},
     peers::openmp::OpenMp,
+    rng::Rng,
     units::in_a_line,
 };
 
@@ -136,10 +136,10 @@ impl Race<'_> {
         let (mut samples, mut failure): (Vec<Sample>, Option<Error>) = (Vec::new(), None);
         let is_openmp = |row: usize| rows[row].peer == Some(OPENMP);
         let mut order: Vec<usize> = (0..rows.len()).collect();
-        let (mut draws, begun) = (Draws(u64::from(self.pes)), Instant::now());
+        let (mut rng, begun) = (Rng(u64::from(self.pes)), Instant::now());
         let mut before = transfer(setting);
         loop {
-            draws.shuffle(&mut order);
+            rng.shuffle(&mut order);
             for &row in &order {
                 if failure.is_some() && is_openmp(row) {
                     continue;

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::ArgAction;
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
 use consort_bench::{
-    asked::sums,
     harness::{By, Communication, Conditions, Mode, Session, Work},
+    query_json::sums,
 };
 use consort_console::{args, require, usage};
 use consort_tuner::{Catalog, distinct};

@@ -33,7 +33,7 @@ pub(super) fn parser() -> PossibleValuesParser {
 }
 
 impl Peers {
-    /// Chooses the libraries named in `asked`, or else all that have `collective`. If that is
+    /// Chooses the libraries named in `query_json`, or else all that have `collective`. If that is
     /// `None`, the PEs are processes, and MPI is the only peer. `mpiruns` are the MPI libraries to
     /// use instead of the mpirun in PATH.
     ///

@@ -9,9 +9,9 @@ use std::{
 use anyhow::{Result, bail};
 use consort::{Candidate, Query};
 use consort_bench::{
-    asked::{self, Asked, describe},
     harness::Native,
     page::Page,
+    query_json::{self, QueryJson, describe},
 };
 use consort_report::{Axis, Bar, Bars, Document, Group, Scale};
 use consort_tuner::{Catalog as _, Check, CheckReport, Penalty, Wisdom, Workload};
@@ -49,12 +49,12 @@ pub(super) struct Checked {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    #[serde(flatten, with = "Asked")]
+    #[serde(flatten, with = "QueryJson")]
     query: Query,
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     chosen: Candidate,
     chosen_ns: f64,
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     best: Candidate,
     best_ns: f64,
     penalty: f64,

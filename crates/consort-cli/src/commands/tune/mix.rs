@@ -13,9 +13,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use consort::{Algorithms, Candidate, MOST_PES, Query};
 use consort_bench::{
-    asked::{self, Asked, describe},
     harness::Native,
     page::Page,
+    query_json::{self, QueryJson, describe},
     wisdom::warn_if_untrusted,
 };
 use consort_fabric::CallSpec;
@@ -57,13 +57,13 @@ pub(super) struct Recorded {
 /// The recorded calls of one query, measured by both choices, in nanoseconds per call.
 #[derive(Debug, Serialize)]
 struct Row {
-    #[serde(flatten, with = "Asked")]
+    #[serde(flatten, with = "QueryJson")]
     query: Query,
     calls: u64,
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     before: Candidate,
     before_ns: f64,
-    #[serde(serialize_with = "asked::shown")]
+    #[serde(serialize_with = "query_json::shown")]
     after: Candidate,
     after_ns: f64,
 }

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use consort::{Collective, Fabric, Query, SyncModes};
-use consort_bench::{asked::describe, harness::comparison::Point, page::Page, units};
+use consort_bench::{harness::comparison::Point, page::Page, query_json::describe, units};
 use consort_fabric::{OperatorClass, environment::variable};
 use consort_tuner::{
     Confidence, Entry, Grid, Inconsistency, Outcome, StopReason, Wisdom, default_path,

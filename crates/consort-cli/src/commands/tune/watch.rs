@@ -14,7 +14,7 @@ use std::{
 };
 
 use consort::{Candidate, Query};
-use consort_bench::asked::describe;
+use consort_bench::query_json::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::prediction::{Call, Predicted};
 use consort::{Collective, SyncModes};
-use consort_bench::{asked::describe, units};
+use consort_bench::{query_json::describe, units};
 use consort_report::{Document, Lines, Point, Scale, Series};
 
 use consort_console::{output::time, report::axes};

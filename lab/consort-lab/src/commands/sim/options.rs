@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::simulation::{Conditions, Program};
 use anyhow::Result;
 use consort::{Candidate, Collective, Query, Rank, SyncModes};
-use consort_bench::{asked::sums, harness::Mode, units};
+use consort_bench::{harness::Mode, query_json::sums, units};
 use consort_collectives::estimate_ns;
 use consort_sim::{
     Effects, Simulation,

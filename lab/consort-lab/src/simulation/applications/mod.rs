@@ -36,7 +36,7 @@ use consort_sim::{
 };
 
 use super::program::barrier;
-use consort_bench::asked::sums;
+use consort_bench::query_json::sums;
 
 /// More calls than any program makes, so that none waits for credits.
 const WINDOW: u64 = 1 << 12;

@@ -3,9 +3,9 @@
 use consort_fabric::splitmix64;
 
 /// A generator, given its state.
-pub(crate) struct Draws(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Draws {
+impl Rng {
     pub(crate) const fn below(&mut self, end: u64) -> u64 {
         splitmix64(&mut self.0) % end
     }
@@ -29,9 +29,9 @@ mod tests {
 
     #[test]
     fn shuffle_keeps_all_elements() {
-        let (mut order, mut draws) = ((0..20).collect::<Vec<usize>>(), Draws(7));
+        let (mut order, mut rng) = ((0..20).collect::<Vec<usize>>(), Rng(7));
         let before = order.clone();
-        draws.shuffle(&mut order);
+        rng.shuffle(&mut order);
         assert_ne!(order, before);
         order.sort_unstable();
         assert_eq!(order, before);

@@ -72,7 +72,7 @@ pub fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::O
 /// The JSON form of a query.
 #[derive(Deserialize, Serialize)]
 #[serde(remote = "Query")]
-pub struct Asked {
+pub struct QueryJson {
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     collective: Collective,
     #[serde(serialize_with = "shown", deserialize_with = "read")]
