@@ -14,8 +14,8 @@ use consort_machine::usage;
 use super::{
     arrival::Delays,
     session::{Block, Conditions, Mode},
-    shared::{Shared, Span},
-    work::{Bench, Work},
+    shared::{Interval, SessionState},
+    work::{Work, WorkMemory},
 };
 use crate::peers::threads::Peer;
 
@@ -29,7 +29,7 @@ const AHEAD_NS: u64 = 600;
 pub(super) struct Clock<'m, 'p> {
     mode: Mode,
     conditions: &'m Conditions,
-    shared: &'m Shared<'p>,
+    shared: &'m SessionState<'p>,
     peers: &'m [Box<dyn Peer>],
     world: Team<'p>,
     delays: Delays,
@@ -41,7 +41,7 @@ impl<'m, 'p> Clock<'m, 'p> {
     pub(super) fn new(
         mode: Mode,
         conditions: &'m Conditions,
-        shared: &'m Shared<'p>,
+        shared: &'m SessionState<'p>,
         peers: &'m [Box<dyn Peer>],
         world: Team<'p>,
     ) -> Self {
@@ -59,7 +59,12 @@ impl<'m, 'p> Clock<'m, 'p> {
 
     /// Makes `calls` calls and times them. The result, over all PEs and without the transfer, is
     /// meaningful on PE 0 only.
-    pub(super) fn block(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<Block> {
+    pub(super) fn block(
+        &mut self,
+        work: &Work,
+        bench: &WorkMemory<'_>,
+        calls: u64,
+    ) -> Result<Block> {
         match self.mode {
             Mode::Throughput => self.in_a_row(work, bench, calls)?,
             Mode::Latency => self.alone(work, bench, calls)?,
@@ -76,7 +81,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         Ok(block)
     }
 
-    fn in_a_row(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
+    fn in_a_row(&mut self, work: &Work, bench: &WorkMemory<'_>, calls: u64) -> Result<()> {
         self.world.barrier()?;
         let start_ns = usage::clock_ns();
         let mut delayed_ns = 0;
@@ -90,7 +95,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         self.shared.show(&[(start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns))])
     }
 
-    fn alone(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
+    fn alone(&mut self, work: &Work, bench: &WorkMemory<'_>, calls: u64) -> Result<()> {
         let mut mine = Vec::with_capacity(usize::try_from(calls).unwrap_or(0));
         for _ in 0..calls {
             if self.conditions.rewrite {
@@ -132,15 +137,15 @@ fn block(ns: f64, p99_ns: f64) -> Block {
 }
 
 /// Returns the longest local time of any PE, divided by the number of calls.
-fn longest(all: &[Vec<Span>], calls: u64) -> Block {
-    let local = |pe: &Vec<Span>| pe.iter().map(|(start, end)| end - start).sum();
+fn longest(all: &[Vec<Interval>], calls: u64) -> Block {
+    let local = |pe: &Vec<Interval>| pe.iter().map(|(start, end)| end - start).sum();
     let ns = all.iter().map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
     block(ns, ns)
 }
 
 /// Returns the median and 99th percentile over the calls. A call lasts from its first start to its
 /// last end or, with skewed arrival, from its last start to its last end.
-fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Block {
+fn of_calls(all: &[Vec<Interval>], arrival: Arrival) -> Block {
     let calls = all.iter().map(Vec::len).min().unwrap_or(0);
     let times = (0..calls).map(|call| {
         let starts = all.iter().map(|pe| pe[call].0);

@@ -12,7 +12,7 @@ use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::{Catalog, Grid, Measurements, Selector, Wisdom};
 use serde::Serialize;
 
-use super::{launch::SessionError, work::Work, workbench::Native};
+use super::{launch::SessionError, work::Work, workbench::NativeWorkbench};
 use crate::{
     peers::threads,
     query_json::{self, QueryJson, describe},
@@ -105,7 +105,7 @@ pub fn run(
     stop: &AtomicBool,
     mut show: impl FnMut(usize, usize, &str),
 ) -> Result<Vec<Point>> {
-    let mut bench = Native::new(fabric, Some(wisdom));
+    let mut bench = NativeWorkbench::new(fabric, Some(wisdom));
     let queries = queries(grid);
     let started = Instant::now();
     let mut points = Vec::new();
@@ -126,7 +126,7 @@ pub fn run(
 
 /// Measures one point; `None` if no candidate can serve it.
 fn point(
-    bench: &mut Native,
+    bench: &mut NativeWorkbench,
     wisdom: &Wisdom,
     query: &Query,
     budget: Duration,
@@ -233,7 +233,7 @@ mod tests {
         let wisdom = Wisdom::new(algorithms.identity().clone());
         let query = queries(&Grid::new(2, &[]))[1];
         let point = point(
-            &mut Native::new(Fabric::Threads, None),
+            &mut NativeWorkbench::new(Fabric::Threads, None),
             &wisdom,
             &query,
             Duration::from_millis(300),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     member::Member,
-    session::{Conditions, Measured, Session, Timing},
-    shared::Shared,
+    session::{Conditions, Session, SessionOutcome, Timing},
+    shared::SessionState,
     started::{self, Task},
     work::Work,
 };
@@ -21,7 +21,7 @@ use crate::{
 
 /// How calls, including entry and exit barriers, choose their algorithms if the work names none.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Choices {
+pub struct AlgorithmChoice {
     /// Whether wisdom is used, if there is any, or only the model.
     pub wisdom: bool,
     /// The algorithm of barriers.
@@ -29,7 +29,7 @@ pub struct Choices {
     pub barrier: Option<Candidate>,
 }
 
-impl Choices {
+impl AlgorithmChoice {
     /// The choices that programs make.
     pub const USUAL: Self = Self { wisdom: true, barrier: None };
 
@@ -52,9 +52,9 @@ pub enum SessionError {
 
 /// The input of the processes of a session.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Order {
+pub(super) struct SessionInput {
     session: Session,
-    choices: Choices,
+    choices: AlgorithmChoice,
     conditions: Conditions,
 }
 
@@ -66,16 +66,19 @@ impl Session {
     /// If the job cannot be launched or fails.
     pub fn run(
         &self,
-        choices: &Choices,
+        choices: &AlgorithmChoice,
         conditions: &Conditions,
         stop: &AtomicBool,
-    ) -> Result<Measured, SessionError> {
+    ) -> Result<SessionOutcome, SessionError> {
         if self.fabric == Fabric::Threads {
             let pes = Pes::threads(self.pes);
             return Ok(self.run_in(pes, choices, conditions, stop)?.1);
         }
-        let order =
-            Order { session: self.clone(), choices: choices.clone(), conditions: *conditions };
+        let order = SessionInput {
+            session: self.clone(),
+            choices: choices.clone(),
+            conditions: *conditions,
+        };
         let whole = (self.fabric, self.pes);
         let measured = started::outcome(whole, &Task::<_, ()>::Time(order), stop);
         // Relaxed: the flag publishes no other data.
@@ -90,10 +93,10 @@ impl Session {
     fn run_in(
         &self,
         pes: Pes,
-        choices: &Choices,
+        choices: &AlgorithmChoice,
         conditions: &Conditions,
         stop: &AtomicBool,
-    ) -> Result<(Rank, Measured), Error> {
+    ) -> Result<(Rank, SessionOutcome), Error> {
         let mut pes = pes.pinned().heap_bytes(self.heap_bytes(conditions));
         if !choices.wisdom {
             pes = pes.without_wisdom();
@@ -111,7 +114,7 @@ impl Session {
         let is_here = self.fabric.shape().is_none();
         let fits = is_here && Topology::discover().placement(self.pes as usize).is_some();
         let results = pes.run(|pe| {
-            let shared = Shared::new(pe, self.mode, fits)?;
+            let shared = SessionState::new(pe, self.mode, fits)?;
             Member::new((self, conditions), &shared, &libraries, stop, pe).run(pe)
         })?;
         results.into_iter().next().ok_or(Error::NoPes)
@@ -129,8 +132,8 @@ impl Session {
     }
 
     /// Returns the outcome of a session that was stopped before it had one.
-    fn nothing(&self) -> Measured {
-        Measured {
+    fn nothing(&self) -> SessionOutcome {
+        SessionOutcome {
             timings: vec![Timing::default(); self.work.len()],
             waiting: self.waiting.unwrap_or_default(),
             switches: Switches::default(),
@@ -140,12 +143,12 @@ impl Session {
     /// Returns enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
         let buffers = |work: &Work| work.heap_bytes(self.pes, conditions.buffers);
-        let shared = Shared::heap_bytes(self.mode);
+        let shared = SessionState::heap_bytes(self.mode);
         self.work.iter().map(buffers).sum::<usize>() + shared + (1 << 20)
     }
 }
 
-impl Order {
+impl SessionInput {
     /// Returns the PEs that the order is for.
     pub(super) fn whole(&self) -> (Fabric, u32) {
         (self.session.fabric, self.session.pes)
@@ -155,7 +158,7 @@ impl Order {
     ///
     /// # Errors
     /// If the job fails.
-    pub(super) fn take_part(self) -> Result<Option<Measured>, Error> {
+    pub(super) fn take_part(self) -> Result<Option<SessionOutcome>, Error> {
         let Self { session, choices, conditions } = self;
         let pes = started::pes((session.fabric, session.pes));
         let stop = AtomicBool::new(false);

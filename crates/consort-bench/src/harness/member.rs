@@ -11,9 +11,9 @@ use consort_machine::usage::involuntary_switches;
 
 use super::{
     clock::Clock,
-    session::{Block, Conditions, Measured, Mode, Session, Timing},
-    shared::Shared,
-    work::{Bench, By, Work},
+    session::{Block, Conditions, Mode, Session, SessionOutcome, Timing},
+    shared::SessionState,
+    work::{ServedBy, Work, WorkMemory},
 };
 use crate::{environment::Switches, limits::readings_agree, peers::threads::Peer};
 
@@ -44,7 +44,7 @@ const STOP: u64 = u64::MAX;
 pub(super) struct Member<'m, 'p> {
     session: &'m Session,
     conditions: &'m Conditions,
-    shared: &'m Shared<'p>,
+    shared: &'m SessionState<'p>,
     peers: &'m [Box<dyn Peer>],
     /// Set when the session is to end.
     stop: &'m AtomicBool,
@@ -56,7 +56,7 @@ pub(super) struct Member<'m, 'p> {
 
 /// The number of calls in a block, and before it.
 #[derive(Clone, Copy, Default)]
-struct Fitting {
+struct BlockSize {
     calls: u64,
     before: u64,
 }
@@ -65,7 +65,7 @@ impl<'m, 'p> Member<'m, 'p> {
     /// Creates a PE of a session whose thread libraries are `peers`.
     pub(super) fn new(
         (session, conditions): (&'m Session, &'m Conditions),
-        shared: &'m Shared<'p>,
+        shared: &'m SessionState<'p>,
         peers: &'m [Box<dyn Peer>],
         stop: &'m AtomicBool,
         pe: &'p Pe,
@@ -77,11 +77,11 @@ impl<'m, 'p> Member<'m, 'p> {
     }
 
     /// Measures. The result, over all PEs, is meaningful on PE 0 only.
-    pub(super) fn run(mut self, pe: &Pe) -> Result<Measured> {
+    pub(super) fn run(mut self, pe: &Pe) -> Result<SessionOutcome> {
         let work = &self.session.work;
         let benches = self.prepare()?;
         let mut timings = vec![Timing::default(); work.len()];
-        let mut fitting = vec![Fitting::default(); work.len()];
+        let mut fitting = vec![BlockSize::default(); work.len()];
         for (index, work) in work.iter().enumerate() {
             if self.agree(u64::from(self.is_stopped()))? != 0 {
                 break;
@@ -111,13 +111,13 @@ impl<'m, 'p> Member<'m, 'p> {
             true => Switches::of(lost, self.session.pes, time),
             false => Switches::default(),
         };
-        Ok(Measured { timings, waiting: pe.waiting(), switches })
+        Ok(SessionOutcome { timings, waiting: pe.waiting(), switches })
     }
 
     /// Prepares buffers for all works. Works of the same kind share them, so that they are measured
     /// on the same pages.
-    fn prepare(&self) -> Result<Vec<Rc<Bench<'p>>>> {
-        let mut benches: Vec<Rc<Bench<'p>>> = Vec::new();
+    fn prepare(&self) -> Result<Vec<Rc<WorkMemory<'p>>>> {
+        let mut benches: Vec<Rc<WorkMemory<'p>>> = Vec::new();
         for (index, work) in self.session.work.iter().enumerate() {
             let alike = self.session.work[..index].iter().position(|other| other.shares(work));
             benches.push(match alike {
@@ -132,8 +132,8 @@ impl<'m, 'p> Member<'m, 'p> {
     fn take(
         &mut self,
         work: &Work,
-        bench: &Bench<'_>,
-        fitting: Fitting,
+        bench: &WorkMemory<'_>,
+        fitting: BlockSize,
         timing: &mut Timing,
     ) -> Result<()> {
         self.serve(work);
@@ -155,7 +155,11 @@ impl<'m, 'p> Member<'m, 'p> {
 
     /// Makes calls until their time is known. Returns how many fit into a block, and the candidate
     /// that served them.
-    fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(Fitting, Option<Candidate>)> {
+    fn warm_up(
+        &mut self,
+        work: &Work,
+        bench: &WorkMemory<'_>,
+    ) -> Result<(BlockSize, Option<Candidate>)> {
         self.serve(work);
         let first = Instant::now();
         if let Err(error) = work.call(bench, self.peers) {
@@ -163,11 +167,11 @@ impl<'m, 'p> Member<'m, 'p> {
             return Err(error);
         }
         let algorithm = match work {
-            Work::Call(query, By::Consort(_)) => self.world.served_by(query.collective),
+            Work::Call(query, ServedBy::Consort(_)) => self.world.served_by(query.collective),
             _ => None,
         };
         if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
-            return Ok((Fitting { calls: 1, before: 0 }, algorithm));
+            return Ok((BlockSize { calls: 1, before: 0 }, algorithm));
         }
         // The calls of a window have different places in memory, which are new at first.
         let call_ns = self.clock.block(work, bench, 1)?.ns.max(1.0);
@@ -200,7 +204,7 @@ impl<'m, 'p> Member<'m, 'p> {
                 AGAIN => {}
                 calls => {
                     let before = calls.min(CALLS_BEFORE);
-                    return Ok((Fitting { calls, before }, algorithm));
+                    return Ok((BlockSize { calls, before }, algorithm));
                 }
             }
         }

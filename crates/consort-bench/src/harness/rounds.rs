@@ -15,7 +15,7 @@ use consort_fabric::statistics::launches;
 use consort_tuner::{Race, Sample, TransferClass};
 
 use super::{
-    launch::{Choices, SessionError},
+    launch::{AlgorithmChoice, SessionError},
     session::{Block, Conditions, Session, Timing, by_launch},
     work::Work,
 };
@@ -54,7 +54,7 @@ pub struct Rounds<'r> {
 
 /// The outcome of all rounds.
 #[derive(Debug)]
-pub struct Collected {
+pub struct RoundsOutcome {
     /// The blocks of each work.
     pub timings: Vec<Timing>,
     /// The limits during the run.
@@ -76,7 +76,7 @@ impl Rounds<'_> {
     ///
     /// # Errors
     /// If a job cannot be launched or fails.
-    pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<Collected, SessionError> {
+    pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<RoundsOutcome, SessionError> {
         let budget = self.session.budget;
         let round = (budget / ROUNDS).clamp(SHORTEST_ROUND.min(budget), LONGEST_ROUND);
         let session = Session { budget: round, ..self.session.clone() };
@@ -94,7 +94,7 @@ impl Rounds<'_> {
                 limits_time += start.elapsed() - begun;
             }
             let begun = start.elapsed();
-            let measured = session.run(&Choices::USUAL, &self.conditions, self.stop)?;
+            let measured = session.run(&AlgorithmChoice::USUAL, &self.conditions, self.stop)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch, new);
             }
@@ -113,7 +113,7 @@ impl Rounds<'_> {
                 || may_end && timings.iter().all(is_sure)
             {
                 let waiting = measured.waiting;
-                return Ok(Collected {
+                return Ok(RoundsOutcome {
                     timings,
                     limits,
                     waiting,

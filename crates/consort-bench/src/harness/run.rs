@@ -8,9 +8,9 @@ use consort_tuner::TransferClass;
 use super::{
     communication::Communication,
     figure::{Figure, hundredths},
-    rounds::{Collected, of_class},
+    rounds::{RoundsOutcome, of_class},
     session::{Conditions, Mode, Session, Timing, by_launch},
-    work::{By, Work},
+    work::{ServedBy, Work},
 };
 use crate::{
     limits::{Limit, Limits},
@@ -19,7 +19,7 @@ use crate::{
 
 /// The settings that all figures of a run share.
 #[derive(Debug)]
-pub struct Run {
+pub struct RunSettings {
     /// The fabric of the PEs.
     pub fabric: Fabric,
     /// The timed communication.
@@ -40,7 +40,7 @@ pub struct Run {
     pub cpus: Option<Vec<u32>>,
 }
 
-impl Run {
+impl RunSettings {
     /// Creates a run of this session on this machine.
     pub fn new(
         what: Communication,
@@ -48,11 +48,11 @@ impl Run {
         conditions: Conditions,
         symmetric: bool,
         waiting: Waiting,
-    ) -> Run {
+    ) -> RunSettings {
         let topology = Topology::discover();
         let is_here = session.fabric.shape().is_none();
         let cpus = topology.placement(session.pes as usize).filter(|_| is_here);
-        Run {
+        RunSettings {
             fabric: session.fabric,
             what,
             pes: session.pes,
@@ -95,7 +95,7 @@ impl Run {
         let blank = Figure { bytes, ..self.blank() };
         let waiting = Some(self.waiting.to_string());
         let blank = match work {
-            Work::Call(query, By::Consort(candidate)) => {
+            Work::Call(query, ServedBy::Consort(candidate)) => {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
                 Figure {
                     algorithm: served.map(|served| served.named()),
@@ -106,7 +106,7 @@ impl Run {
                     ..blank
                 }
             }
-            Work::Call(_, By::Peer(index)) => Figure {
+            Work::Call(_, ServedBy::Peer(index)) => Figure {
                 fabric: "threads".into(),
                 // A barrier before and a barrier after: all PEs enter and leave together.
                 sync: Some("strict".to_owned()),
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// Returns the limits themselves as figures of peers: the time for a buffer of each size.
-    pub fn limit_figures(&self, sizes: &[usize], collected: &Collected) -> Vec<Figure> {
+    pub fn limit_figures(&self, sizes: &[usize], collected: &RoundsOutcome) -> Vec<Figure> {
         let mut figures = Vec::new();
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
         for &bytes in sizes {
@@ -264,8 +264,8 @@ mod tests {
         "waiting",
     ];
 
-    fn setting(what: Collective, mode: Mode) -> Run {
-        Run {
+    fn setting(what: Collective, mode: Mode) -> RunSettings {
+        RunSettings {
             fabric: Fabric::Threads,
             what: Communication::Collective(what),
             pes: 3,

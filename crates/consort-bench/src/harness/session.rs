@@ -157,7 +157,7 @@ pub(super) fn by_launch(blocks: &[Block], value: impl Fn(&Block) -> f64) -> Vec<
 
 /// The outcome of a session.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Measured {
+pub struct SessionOutcome {
     /// The blocks of each work.
     pub timings: Vec<Timing>,
     /// How the PEs waited.

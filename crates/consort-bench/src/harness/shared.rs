@@ -12,7 +12,7 @@ use super::session::{Mode, block_time};
 use crate::limits::PingPong;
 
 /// Start and end, in nanoseconds.
-pub(super) type Span = (u64, u64);
+pub(super) type Interval = (u64, u64);
 
 /// The largest number of single calls in a block.
 const MOST_SPANS: usize = 1 << 15;
@@ -21,7 +21,7 @@ const PING_PONG_WORDS: usize = 2 * size_of::<PingPong>() / size_of::<u64>();
 
 /// The words of a part that precede its ping-pong.
 #[derive(Clone, Copy)]
-enum Word {
+enum PartWord {
     /// PE 0's last decision, and the one before it.
     Decisions,
     /// The start of the next call on the common clock.
@@ -34,7 +34,7 @@ enum Word {
 }
 
 /// State that the PEs of a session share.
-pub(super) struct Shared<'p> {
+pub(super) struct SessionState<'p> {
     /// The intended time of a block.
     pub(super) block: Duration,
     /// Whether each PE has a core.
@@ -48,7 +48,7 @@ pub(super) struct Shared<'p> {
     spans: Symmetric<'p, u64>,
 }
 
-impl<'p> Shared<'p> {
+impl<'p> SessionState<'p> {
     /// Creates the state; `fits` is whether each PE has a core. Collective.
     pub(super) fn new(pe: &'p Pe, mode: Mode, fits: bool) -> Result<Self> {
         let world = pe.world();
@@ -58,13 +58,14 @@ impl<'p> Shared<'p> {
             mode,
             rank: world.rank(),
             size: world.size(),
-            words: world.symmetric(Word::PingPong as usize + PING_PONG_WORDS)?,
+            words: world.symmetric(PartWord::PingPong as usize + PING_PONG_WORDS)?,
             spans: world.symmetric(2 * Self::most_spans(mode))?,
         })
     }
 
     pub(super) fn heap_bytes(mode: Mode) -> usize {
-        (Word::PingPong as usize + PING_PONG_WORDS + 2 * Self::most_spans(mode)) * size_of::<u64>()
+        (PartWord::PingPong as usize + PING_PONG_WORDS + 2 * Self::most_spans(mode))
+            * size_of::<u64>()
     }
 
     fn most_spans(mode: Mode) -> usize {
@@ -87,7 +88,7 @@ impl<'p> Shared<'p> {
         if !self.fits || self.size < 2 {
             return Ok(None);
         }
-        let first = self.words.address(Rank(0), Word::PingPong as usize)?;
+        let first = self.words.address(Rank(0), PartWord::PingPong as usize)?;
         let first = first.wrapping_byte_add(first.align_offset(align_of::<PingPong>()) * 8);
         // SAFETY: the words hold a ping-pong at any alignment, and are valid while `self` has them.
         // They are zero at first, like a ping-pong that has not begun. All accesses are atomic.
@@ -98,7 +99,7 @@ impl<'p> Shared<'p> {
     /// again only after all PEs have passed the barrier of the next decision, and therefore have
     /// read this one.
     pub(super) fn agree(&self, world: Team<'_>, number: usize, mine: u64) -> Result<u64> {
-        let cell = Word::Decisions as usize + number % 2;
+        let cell = PartWord::Decisions as usize + number % 2;
         if self.rank == Rank(0) {
             self.words.store(cell, mine)?;
         }
@@ -109,7 +110,7 @@ impl<'p> Shared<'p> {
     }
 
     pub(super) fn announce(&self, go_ns: u64) -> Result<()> {
-        self.words.store(Word::Go as usize, go_ns)
+        self.words.store(PartWord::Go as usize, go_ns)
     }
 
     /// Returns the start that was announced last.
@@ -117,20 +118,20 @@ impl<'p> Shared<'p> {
     /// # Errors
     /// If the job has failed.
     pub(super) fn announced(&self) -> Result<u64> {
-        self.words.atomic(Rank(0), Word::Go as usize, Atomic::Load)
+        self.words.atomic(Rank(0), PartWord::Go as usize, Atomic::Load)
     }
 
     /// Publishes the spans of this PE's latest block.
-    pub(super) fn show(&self, spans: &[Span]) -> Result<()> {
+    pub(super) fn show(&self, spans: &[Interval]) -> Result<()> {
         let flat: Vec<u64> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
         self.spans.put(self.rank, 0, &flat)?;
-        self.words.store(Word::SpanCount as usize, spans.len() as u64)
+        self.words.store(PartWord::SpanCount as usize, spans.len() as u64)
     }
 
     /// Returns the spans of each PE's latest block.
-    pub(super) fn all_spans(&self) -> Result<Vec<Vec<Span>>> {
+    pub(super) fn all_spans(&self) -> Result<Vec<Vec<Interval>>> {
         let of = |pe| {
-            let count = usize::try_from(self.word(pe, Word::SpanCount)?).unwrap_or(0);
+            let count = usize::try_from(self.word(pe, PartWord::SpanCount)?).unwrap_or(0);
             let mut flat = vec![0; 2 * count];
             self.spans.get(pe, 0, &mut flat)?;
             Ok(flat.chunks_exact(2).map(|span| (span[0], span[1])).collect())
@@ -140,19 +141,19 @@ impl<'p> Shared<'p> {
 
     /// Adds up the counts of all PEs. Collective; only PE 0 gets the sum.
     pub(super) fn sum(&self, world: Team<'_>, count: u64) -> Result<u64> {
-        self.words.store(Word::Switches as usize, count)?;
+        self.words.store(PartWord::Switches as usize, count)?;
         world.barrier()?;
         let mut sum = 0;
         if self.rank == Rank(0) {
             for pe in (0..self.size).map(Rank) {
-                sum += self.word(pe, Word::Switches)?;
+                sum += self.word(pe, PartWord::Switches)?;
             }
         }
         world.barrier()?;
         Ok(sum)
     }
 
-    fn word(&self, pe: Rank, word: Word) -> Result<u64, Error> {
+    fn word(&self, pe: Rank, word: PartWord) -> Result<u64, Error> {
         self.words.atomic(pe, word as usize, Atomic::Load)
     }
 }

@@ -19,14 +19,14 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Work {
     /// A call of a collective, on blocks of whole doubles, and the library that serves it.
-    Call(#[serde(with = "QueryJson")] Query, By),
+    Call(#[serde(with = "QueryJson")] Query, ServedBy),
     /// Operations between two PEs, with messages of this many bytes.
     PointToPoint(Pattern, usize),
 }
 
 /// The library that serves a call.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub enum By {
+pub enum ServedBy {
     /// Consort, with an algorithm or with the one that it chooses.
     Consort(#[serde(with = "optional")] Option<Candidate>),
     /// A thread library, as an index into [`crate::peers::threads::peers`].
@@ -34,13 +34,13 @@ pub enum By {
 }
 
 /// One PE's memory for one work.
-pub(super) enum Bench<'p> {
-    Call(CallBench<'p>),
+pub(super) enum WorkMemory<'p> {
+    Call(CallMemory<'p>),
     PointToPoint(Pair<'p>),
 }
 
 /// One PE's buffers for calls, which are used in turn.
-pub(super) struct CallBench<'p> {
+pub(super) struct CallMemory<'p> {
     team: Team<'p>,
     buffers: Vec<Buffers<'p>>,
     turn: Cell<usize>,
@@ -54,7 +54,7 @@ enum Buffers<'p> {
     Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
 }
 
-impl CallBench<'_> {
+impl CallMemory<'_> {
     #[inline]
     fn current(&self) -> &Buffers<'_> {
         &self.buffers[self.turn.get()]
@@ -70,12 +70,12 @@ impl CallBench<'_> {
 impl Work {
     /// Creates a call like `query`, served by `candidate`.
     pub fn of(query: &Query, candidate: &Candidate) -> Self {
-        Self::Call(*query, By::Consort(Some(candidate.clone())))
+        Self::Call(*query, ServedBy::Consort(Some(candidate.clone())))
     }
 
     /// Creates the same call by a thread library, whose buffers are slices.
     pub fn of_peer(query: &Query, index: usize) -> Self {
-        Self::Call(Query { symmetric: false, ..*query }, By::Peer(index))
+        Self::Call(Query { symmetric: false, ..*query }, ServedBy::Peer(index))
     }
 
     /// Returns the query for a collective's call.
@@ -89,7 +89,9 @@ impl Work {
     /// Returns the collective and the algorithm of Consort, if one is named.
     pub fn candidate(&self) -> Option<(Collective, &Candidate)> {
         match self {
-            Self::Call(query, By::Consort(Some(candidate))) => Some((query.collective, candidate)),
+            Self::Call(query, ServedBy::Consort(Some(candidate))) => {
+                Some((query.collective, candidate))
+            }
             _ => None,
         }
     }
@@ -128,18 +130,18 @@ impl Work {
     }
 
     /// Allocates memory for this work on one PE, with `count` buffers in turn. Collective.
-    pub(super) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
+    pub(super) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<WorkMemory<'p>> {
         Ok(match self {
-            Self::Call(query, _) => Bench::Call(buffers(query, team, count)?),
+            Self::Call(query, _) => WorkMemory::Call(buffers(query, team, count)?),
             Self::PointToPoint(pattern, bytes) => {
-                Bench::PointToPoint(pattern.prepare(team, *bytes)?)
+                WorkMemory::PointToPoint(pattern.prepare(team, *bytes)?)
             }
         })
     }
 
     /// Rewrites this PE's contribution to the next call.
-    pub(super) fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
-        let Bench::Call(bench) = bench else { return Ok(()) };
+    pub(super) fn rewrite(&self, bench: &WorkMemory<'_>) -> Result<()> {
+        let WorkMemory::Call(bench) = bench else { return Ok(()) };
         match bench.current() {
             Buffers::Symmetric(source, _) if !bench.contents.is_empty() => {
                 source.put(bench.team.rank(), 0, &bench.contents)?;
@@ -151,10 +153,10 @@ impl Work {
     }
 
     #[inline]
-    pub(super) fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+    pub(super) fn call(&self, bench: &WorkMemory<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
         match (self, bench) {
-            (Self::Call(query, by), Bench::Call(bench)) => call(query, by, bench, peers),
-            (Self::PointToPoint(pattern, _), Bench::PointToPoint(pair)) => pair.call(*pattern),
+            (Self::Call(query, by), WorkMemory::Call(bench)) => call(query, by, bench, peers),
+            (Self::PointToPoint(pattern, _), WorkMemory::PointToPoint(pair)) => pair.call(*pattern),
             _ => unreachable!("the memory was prepared for another work"),
         }
     }
@@ -165,7 +167,7 @@ fn block_bytes(query: &Query) -> usize {
 }
 
 /// Allocates buffers for calls on one PE, `count` of them in turn. Collective.
-fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallBench<'p>> {
+fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallMemory<'p>> {
     let (len, collective) = (block_bytes(query) / size_of::<f64>(), query.collective);
     let lengths = |is_root| {
         let blocks = [
@@ -187,16 +189,21 @@ fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallBench<
     });
     let buffers = buffers.collect::<Result<_>>()?;
     let contents = vec![1.5; if is_symmetric { source_len } else { 0 }];
-    Ok(CallBench { team, buffers, turn: Cell::new(0), contents })
+    Ok(CallMemory { team, buffers, turn: Cell::new(0), contents })
 }
 
 #[inline]
-fn call(query: &Query, by: &By, bench: &CallBench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+fn call(
+    query: &Query,
+    by: &ServedBy,
+    bench: &CallMemory<'_>,
+    peers: &[Box<dyn Peer>],
+) -> Result<()> {
     let buffers = bench.current();
     bench.advance();
     let Query { collective, sync, .. } = *query;
     match by {
-        By::Consort(_) => {
+        ServedBy::Consort(_) => {
             let len = block_bytes(query) / size_of::<f64>();
             let team = bench.team.with(sync);
             match buffers {
@@ -214,7 +221,7 @@ fn call(query: &Query, by: &By, bench: &CallBench<'_>, peers: &[Box<dyn Peer>]) 
                 }
             }
         }
-        By::Peer(index) => {
+        ServedBy::Peer(index) => {
             let peer = &*peers[*index];
             let rank = bench.team.rank().0;
             match buffers {

@@ -26,7 +26,7 @@ use consort_fabric::{CallSpec, statistics::median};
 use consort_tuner::{Catalog, Measurements, Revisions, Sample, Selector, Wisdom, Workbench};
 
 use super::{
-    launch::{Choices, SessionError},
+    launch::{AlgorithmChoice, SessionError},
     rounds::{is_measured, samples},
     session::{Block, Conditions, Mode, Session, Timing},
     values,
@@ -39,7 +39,7 @@ const LAUNCHES: u32 = 8;
 
 /// The workbench of this machine, for PEs of one fabric.
 #[derive(Debug)]
-pub struct Native {
+pub struct NativeWorkbench {
     algorithms: &'static Algorithms,
     conditions: Conditions,
     /// The best barrier known for a team size.
@@ -56,7 +56,7 @@ pub struct Native {
     barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
 
-impl Native {
+impl NativeWorkbench {
     /// Creates a workbench with the barriers and the arrival of `wisdom`.
     pub fn new(fabric: Fabric, wisdom: Option<&Wisdom>) -> Self {
         let entries = wisdom.into_iter().flat_map(Wisdom::entries);
@@ -132,7 +132,7 @@ impl Native {
         let budget = budget.saturating_sub(more);
         let (fabric, mode) = (self.algorithms.fabric(), Mode::Throughput);
         let session = Session { fabric, pes, waiting: None, work, mode, budget };
-        let choices = Choices::without_wisdom(self.barriers.get(&pes).cloned());
+        let choices = AlgorithmChoice::without_wisdom(self.barriers.get(&pes).cloned());
         let start = Instant::now();
         let run = |stop: &AtomicBool| session.run(&choices, &self.conditions, stop);
         let measured = stopped_at(self.deadline, run)?;
@@ -168,7 +168,7 @@ fn stopped_at<T>(deadline: Option<Instant>, run: impl FnOnce(&AtomicBool) -> T) 
     })
 }
 
-impl Catalog for Native {
+impl Catalog for NativeWorkbench {
     /// Returns no candidates for calls that cannot be measured: with exit mode None, the data must
     /// be a value or lie in symmetric memory.
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
@@ -196,7 +196,7 @@ impl Catalog for Native {
     }
 }
 
-impl Workbench for Native {
+impl Workbench for NativeWorkbench {
     type Error = SessionError;
 
     fn end_within(&mut self, left: Option<Duration>) {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn candidates_are_measured_and_a_barrier_is_kept() {
-        let mut bench = Native::new(Fabric::Threads, None);
+        let mut bench = NativeWorkbench::new(Fabric::Threads, None);
         let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..QUERY };
         for query in [barrier, QUERY, Query { sync: SyncModes::STRICT, symmetric: true, ..QUERY }] {
             let candidates = bench.candidates(&query);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_loose_call_on_private_buffers_takes_a_value() {
         let loose = Query { sync: SyncModes::LOOSE, ..QUERY };
-        let mut bench = Native::new(Fabric::Threads, None);
+        let mut bench = NativeWorkbench::new(Fabric::Threads, None);
         assert!(bench.candidates(&loose).is_empty(), "no sum of arrays commutes");
         for query in [
             Query { bytes: 8, ..loose },
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn trees_of_two_pes_are_one_candidate() {
-        let bench = Native::new(Fabric::Threads, None);
+        let bench = NativeWorkbench::new(Fabric::Threads, None);
         let print = |radix, pes| {
             let tree = Candidate::new("knomial").with("radix", radix);
             bench.fingerprint(&Query { pes, ..QUERY }, &tree)
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn candidate_that_cannot_serve_gets_no_sample() {
-        let mut bench = Native::new(Fabric::Threads, None);
+        let mut bench = NativeWorkbench::new(Fabric::Threads, None);
         let candidates = [Candidate::new("flat"), Candidate::new("none")];
         let samples = bench.launch(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
         assert!(samples[0].is_some() && samples[1].is_none());

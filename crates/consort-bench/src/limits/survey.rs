@@ -36,7 +36,7 @@ pub struct Plan {
 
 /// The figures of a survey.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct SurveyFigures {
     /// Each pair once, the lower processor first.
     pub transfers: Vec<Transfer>,
     /// The processor whose bandwidth was measured.
@@ -119,7 +119,7 @@ fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
 ///
 /// # Errors
 /// If a thread cannot be bound, or gets no processor time for a second.
-pub fn run(plan: &Plan, show: impl Fn(&'static str, usize, usize)) -> io::Result<Measured> {
+pub fn run(plan: &Plan, show: impl Fn(&'static str, usize, usize)) -> io::Result<SurveyFigures> {
     let pairs = plan.pairs();
     let (passes, reading) = schedule(pairs.len(), plan.budget / 2);
     let steps = pairs.len() * passes as usize + SIZES_BYTES.len();
@@ -141,7 +141,7 @@ pub fn run(plan: &Plan, show: impl Fn(&'static str, usize, usize)) -> io::Result
         bandwidths.push(bandwidth(plan, bytes, reading.min(LONGEST))?);
         done += 1;
     }
-    Ok(Measured {
+    Ok(SurveyFigures {
         transfers,
         bandwidth_cpu: plan.cpu.0,
         bandwidth_neighbour: plan.neighbour.map(|cpu| cpu.0),

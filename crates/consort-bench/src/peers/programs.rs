@@ -21,7 +21,7 @@ use consort_machine::{affinity::CpuId, topology::Topology};
 
 use super::printed::Printed;
 use crate::{
-    harness::{Block, Communication, Figure, Mode, Run, Timing, is_sure},
+    harness::{Block, Communication, Figure, Mode, RunSettings, Timing, is_sure},
     limits::{Limits, readings_agree, transfer_ns},
     units::in_a_line,
 };
@@ -93,7 +93,7 @@ impl Row {
         self.launches += 1;
     }
 
-    fn figures(&self, run: &Run, limits: &Limits) -> Vec<Figure> {
+    fn figures(&self, run: &RunSettings, limits: &Limits) -> Vec<Figure> {
         let of_size = |bytes: u64| {
             let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes > 0);
             Figure { bytes, ..self.blank.clone() }
@@ -208,7 +208,7 @@ impl Programs {
     }
 
     /// Returns the figures of each library and size, or the reasons why there are none.
-    pub fn figures(&self, run: &Run, limits: &Limits) -> Vec<Figure> {
+    pub fn figures(&self, run: &RunSettings, limits: &Limits) -> Vec<Figure> {
         self.rows.iter().flat_map(|row| row.figures(run, limits)).collect()
     }
 }
@@ -231,7 +231,7 @@ mod tests {
 
     const REDUCE: Communication = Communication::Collective(Collective::Reduce);
 
-    fn run() -> Run {
+    fn run() -> RunSettings {
         let session = Session {
             fabric: Fabric::Threads,
             pes: 2,
@@ -241,7 +241,7 @@ mod tests {
             budget: Duration::ZERO,
         };
         let conditions = Conditions::default();
-        Run::new(REDUCE, &session, conditions, false, Waiting::SpinYield)
+        RunSettings::new(REDUCE, &session, conditions, false, Waiting::SpinYield)
     }
 
     fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static) -> Row {

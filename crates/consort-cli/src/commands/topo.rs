@@ -113,7 +113,7 @@ fn transfers(report: &Report) -> Result<Vec<Value>> {
 }
 
 /// Measures, with a progress bar on a terminal. An interrupt discards the incomplete survey.
-fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<survey::Measured> {
+fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<survey::SurveyFigures> {
     let progress = Progress::new("measuring");
     survey::run(plan, |what, done, all| {
         progress.rename(what);

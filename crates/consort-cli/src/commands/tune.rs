@@ -33,7 +33,7 @@ use anyhow::{Result, ensure};
 use consort::{Algorithms, Arrival, Collective, Fabric, MOST_PES, SyncModes};
 use consort_bench::{
     environment::Switches,
-    harness::{Native, comparison},
+    harness::{NativeWorkbench, comparison},
     query_json::describe,
 };
 use consort_report::Document;
@@ -228,7 +228,7 @@ impl Tune {
         let grid = self.grid();
         let workload = recorded.as_ref().map_or_else(|| (&grid).into(), Recorded::workload);
         let retune = self.retune || recorded.is_some();
-        let mut bench = Native::new(self.fabric, Some(&wisdom));
+        let mut bench = NativeWorkbench::new(self.fabric, Some(&wisdom));
         let mut watch = Watch::new(meter, path, stop);
         let search = Search { workload, rigour: self.rigour, budget, retune, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
@@ -293,7 +293,7 @@ impl Tune {
         let Self { sample, budget, .. } = *self;
         let request =
             Request { workload: &workload, sample_count: sample.map(Into::into), budget, stop };
-        let mut bench = Native::new(self.fabric, Some(&wisdom));
+        let mut bench = NativeWorkbench::new(self.fabric, Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
         tell_overrun(measurement.elapsed(), budget, &bench);
@@ -313,7 +313,7 @@ impl Tune {
 }
 
 /// Warns if tuning took much longer than the budget: a launch takes at least as long as its calls.
-fn tell_overrun(taken: Duration, budget: Duration, bench: &Native) {
+fn tell_overrun(taken: Duration, budget: Duration, bench: &NativeWorkbench) {
     let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
         let time = overrun::seconds(time);
         format!("one launch of {count} candidates of {} takes {time}", describe(&query))

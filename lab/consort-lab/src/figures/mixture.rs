@@ -16,7 +16,7 @@ use super::{
 };
 use consort_bench::{
     harness::{
-        By, Work,
+        ServedBy, Work,
         places::{Survey, found},
     },
     page::Page,
@@ -65,7 +65,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let pes = experiment.pes.unwrap_or(2 * PES_EACH);
     ensure!(pes.is_multiple_of(PES_EACH), Usage(format!("--pes: each process has {PES_EACH} PEs")));
     let queries = CALLS.map(|(collective, bytes)| query(collective, pes, bytes));
-    let work = queries.map(|query| Work::Call(query, By::Consort(None)));
+    let work = queries.map(|query| Work::Call(query, ServedBy::Consort(None)));
     let known = FABRICS.map(|(name, fabric)| (name.to_owned(), fabric)).into_iter();
     let fabrics: Vec<(String, Fabric)> = known.chain(mixtures(pes, experiment)).collect();
     let budget = experiment.budget / u32::try_from(fabrics.len())?;

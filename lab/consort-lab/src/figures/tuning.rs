@@ -19,7 +19,7 @@ use super::{
     quantity::Quantity,
 };
 use consort_bench::{
-    harness::Native,
+    harness::NativeWorkbench,
     page::Page,
     query_json::sums,
     units::{ratio, size, time},
@@ -61,7 +61,7 @@ struct Tuned {
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let pes = experiment.team_size();
     let budget = experiment.budget / 5;
-    let mut bench = Native::new(experiment.fabric, None);
+    let mut bench = NativeWorkbench::new(experiment.fabric, None);
     let mut all = Vec::new();
     for figure in &TUNING {
         let query = sums(Collective::Broadcast, SyncModes::MINE, pes, figure.at as usize, false);
@@ -120,7 +120,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// Tunes one size, and then measures for `budget` what the choice is worth; nothing if no candidate
 /// could be measured.
 fn tuned(
-    bench: &mut Native,
+    bench: &mut NativeWorkbench,
     query: &Query,
     figure: &'static Figure,
     budget: Duration,

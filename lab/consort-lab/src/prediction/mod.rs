@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::simulation::{Program, program};
 use consort_bench::{
-    harness::{Choices, Conditions, Mode, Session, Timing, Work, of_class},
+    harness::{AlgorithmChoice, Conditions, Mode, Session, Timing, Work, of_class},
     query_json,
 };
 
@@ -211,7 +211,7 @@ impl Prediction<'_> {
             let budget = share.saturating_sub(besides);
             let (pes, work) = (self.pes, work.to_vec());
             let session = Session { fabric, pes, waiting, work, mode, budget };
-            let choices = Choices::without_wisdom(Some(program::barrier()));
+            let choices = AlgorithmChoice::without_wisdom(Some(program::barrier()));
             let launched = Instant::now();
             let measured = session.run(&choices, &Conditions::default(), self.stop)?;
             let taken = launched.elapsed();

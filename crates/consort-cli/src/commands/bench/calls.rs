@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::ArgAction;
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
 use consort_bench::{
-    harness::{By, Communication, Conditions, Mode, Session, Work},
+    harness::{Communication, Conditions, Mode, ServedBy, Session, Work},
     query_json::sums,
 };
 use consort_console::{args, require, usage};
@@ -140,7 +140,7 @@ impl CallOptions {
                 } else {
                     self.algorithm.iter().cloned().map(Some).collect()
                 };
-                work.extend(asked.into_iter().map(|by| Work::Call(query, By::Consort(by))));
+                work.extend(asked.into_iter().map(|by| Work::Call(query, ServedBy::Consort(by))));
             }
             let query = query(SyncModes::STRICT);
             work.extend(peers.threads.iter().map(|&index| Work::of_peer(&query, index)));

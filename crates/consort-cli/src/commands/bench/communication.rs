@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use consort_bench::{
-    harness::{Communication, Conditions, Rounds, Run, Session, sizes_bytes},
+    harness::{Communication, Conditions, Rounds, RunSettings, Session, sizes_bytes},
     peers::{mpi, openmp, programs::Programs},
 };
 use consort_console::{
@@ -57,7 +57,7 @@ impl Plan {
         drop(progress);
 
         let session = &rounds.session;
-        let run = Run::new(what, session, conditions, symmetric, collected.waiting);
+        let run = RunSettings::new(what, session, conditions, symmetric, collected.waiting);
         let mut figures = Vec::new();
         for (work, timing) in session.work.iter().zip(&collected.timings) {
             figures.extend(run.figures(work, timing, &collected.limits));

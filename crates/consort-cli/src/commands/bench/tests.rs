@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Parser;
 use consort::Collective;
-use consort_bench::harness::{By, Work};
+use consort_bench::harness::{ServedBy, Work};
 use consort_bench::peers::{openmp::Library, threads};
 
 use super::{Bench, BenchSubject, barrier::NO_DATA, communication::Plan};
@@ -40,7 +40,7 @@ fn every_size_mode_and_algorithm_is_crossed_with_the_others() {
     )
     .unwrap();
     assert!(plan.symmetric);
-    let ours = |work: &&Work| matches!(work, Work::Call(_, By::Consort(_)));
+    let ours = |work: &&Work| matches!(work, Work::Call(_, ServedBy::Consort(_)));
     assert_eq!(plan.session.work.iter().filter(ours).count(), 2 * 2 * 2);
     assert_eq!(plan.session.work.len(), 8 + 2 * threads::names().len());
 }
@@ -59,7 +59,7 @@ fn all_algorithms_option_skips_unable_ones() {
 fn only_requested_peers_are_measured() {
     let of = |words: &str| {
         let Plan { session, peers, .. } = plan(words).unwrap();
-        let is_peer = |work: &&Work| matches!(work, Work::Call(_, By::Peer(_)));
+        let is_peer = |work: &&Work| matches!(work, Work::Call(_, ServedBy::Peer(_)));
         let of_threads = session.work.iter().filter(is_peer).count();
         (of_threads, peers.openmp.len(), peers.mpiruns.len())
     };

@@ -4,7 +4,7 @@ mod heading;
 
 use consort::{Candidate, SyncModes};
 use consort_bench::{
-    harness::{Communication, Figure, Pattern, Run},
+    harness::{Communication, Figure, Pattern, RunSettings},
     limits::{Limit, MOST_BYTES},
     page::Page,
     units,
@@ -16,7 +16,7 @@ use consort_console::output;
 use heading::heading;
 
 /// Returns the whole page.
-pub(super) fn page(run: &Run, figures: &[Figure]) -> Page {
+pub(super) fn page(run: &RunSettings, figures: &[Figure]) -> Page {
     let mut page = Page::default();
     heading(&mut page, run);
     let (missing, shown): (Vec<&Figure>, Vec<&Figure>) =
@@ -63,7 +63,7 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> Page {
 
 /// Returns the size, the class, and the machine's limits for these.
 fn title(
-    run: &Run,
+    run: &RunSettings,
     size: Option<usize>,
     class: Option<TransferClass>,
     figures: &[&Figure],
@@ -97,7 +97,7 @@ fn title(
     parts.join(", ")
 }
 
-fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
+fn table(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
     let with_sync = matches!(run.what, Communication::Collective(_)) && !run.what.is_barrier();
     let speed = speed(run);
     let bulk = figures.iter().any(|figure| !figure.shares.is_empty());
@@ -134,10 +134,10 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
 }
 
 /// The amount of a call on blocks of this many bytes.
-type Amount = fn(&Run, usize) -> f64;
+type Amount = fn(&RunSettings, usize) -> f64;
 
 /// Returns the unit of a call's speed, and the amount that a call would be per nanosecond.
-fn speed(run: &Run) -> Option<(&'static str, Amount)> {
+fn speed(run: &RunSettings) -> Option<(&'static str, Amount)> {
     match run.what {
         Communication::PointToPoint(Pattern::PutRate) => {
             Some(("messages/us", |run, _| 1000.0 * run.what.bytes_moved(run.pes, 1)))
@@ -185,7 +185,7 @@ pub(super) fn name(figure: &Figure) -> String {
     format!("{}{star}", Candidate { parameters, ..Candidate::new(&algorithm) })
 }
 
-fn notes(page: &mut Page, run: &Run, figures: &[&Figure]) {
+fn notes(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
     if figures.iter().any(|figure| figure.chosen) {
         page.paragraph("* is Consort's own choice.");
     }
@@ -254,8 +254,8 @@ mod tests {
 
     use super::*;
 
-    pub(super) fn run() -> Run {
-        Run {
+    pub(super) fn run() -> RunSettings {
+        RunSettings {
             fabric: Fabric::Threads,
             what: Communication::Collective(Collective::Broadcast),
             pes: 2,
@@ -330,7 +330,8 @@ mod tests {
             let says = (text.contains(loads), text.contains(in_a_row));
             assert_eq!(says, (says_loads, says_in_a_row), "{text}");
         }
-        let barriers = Run { what: Communication::Collective(Collective::Barrier), ..run() };
+        let barriers =
+            RunSettings { what: Communication::Collective(Collective::Barrier), ..run() };
         let text = unwrapped(&output::page(&page(&barriers, &[peer("hurdles", false)])));
         assert!(!text.contains(loads), "{text}");
     }

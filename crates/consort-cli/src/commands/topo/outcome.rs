@@ -1,6 +1,6 @@
 //! The results of a survey of this machine.
 
-use consort_bench::limits::survey::Measured;
+use consort_bench::limits::survey::SurveyFigures;
 use serde::Serialize;
 
 use consort_console::this_machine::Machine;
@@ -12,7 +12,7 @@ pub(super) struct Report {
     pub(super) machine: Machine,
     /// The measurements; null if there are none.
     #[serde(flatten)]
-    pub(super) measured: Option<Measured>,
+    pub(super) measured: Option<SurveyFigures>,
     /// The reason why nothing was measured, unless the budget was 0.
     pub(super) not_measured: Option<String>,
 }

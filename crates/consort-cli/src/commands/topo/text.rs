@@ -1,7 +1,7 @@
 //! The page for people: a few sentences, and tables.
 
 use consort_bench::{
-    limits::survey::{Bandwidth, Measured},
+    limits::survey::{Bandwidth, SurveyFigures},
     page::Page,
     units::size,
 };
@@ -25,7 +25,7 @@ pub(super) fn page(report: &Report) -> Page {
     page
 }
 
-fn bandwidths(page: &mut Page, measured: &Measured) {
+fn bandwidths(page: &mut Page, measured: &SurveyFigures) {
     let row = |row: &Bandwidth| {
         let Bandwidth { bytes, copy_gbps, pull_gbps, combine_gbps, pull_combine_gbps, .. } = row;
         let transfer = row.transfer.as_ref();
@@ -70,7 +70,7 @@ mod tests {
         };
         let (transfers, bandwidths) = (Vec::new(), vec![row]);
         let (bandwidth_cpu, bandwidth_neighbour) = (0, Some(1));
-        let measured = Measured { transfers, bandwidth_cpu, bandwidth_neighbour, bandwidths };
+        let measured = SurveyFigures { transfers, bandwidth_cpu, bandwidth_neighbour, bandwidths };
         let mut page = Page::default();
         super::bandwidths(&mut page, &measured);
         let [_, Part::Table { header, rows, .. }] = page.parts() else { panic!("{page:?}") };

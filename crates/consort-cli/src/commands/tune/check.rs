@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, bail};
 use consort::{Candidate, Query};
 use consort_bench::{
-    harness::Native,
+    harness::NativeWorkbench,
     page::Page,
     query_json::{self, QueryJson, describe},
 };
@@ -81,7 +81,7 @@ impl From<&Penalty> for Point {
 /// When measuring fails, or nothing was measured.
 pub(super) fn run(
     request: &Request<'_>,
-    bench: &mut Native,
+    bench: &mut NativeWorkbench,
     wisdom: &Wisdom,
     meter: &mut Meter,
 ) -> Result<Checked> {

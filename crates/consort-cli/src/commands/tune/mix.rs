@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use consort::{Algorithms, Candidate, MOST_PES, Query};
 use consort_bench::{
-    harness::Native,
+    harness::NativeWorkbench,
     page::Page,
     query_json::{self, QueryJson, describe},
     wisdom::warn_if_untrusted,
@@ -139,7 +139,7 @@ impl Recorded {
         stop: &AtomicBool,
         meter: &mut Meter,
     ) -> Result<Replayed> {
-        let mut bench = Native::new(self.algorithms.fabric(), Some(wisdom));
+        let mut bench = NativeWorkbench::new(self.algorithms.fabric(), Some(wisdom));
         let (started, mut rows) = (Instant::now(), Vec::new());
         let weights: Vec<f64> = self.calls.iter().map(|call| call.expected_ns).collect();
         let parts = shares_ahead(&weights);
@@ -166,7 +166,12 @@ impl Recorded {
 
 impl Call {
     /// Measures both choices; `None` if they cannot be measured.
-    fn replay(&self, bench: &mut Native, wisdom: &Wisdom, budget: Duration) -> Result<Option<Row>> {
+    fn replay(
+        &self,
+        bench: &mut NativeWorkbench,
+        wisdom: &Wisdom,
+        budget: Duration,
+    ) -> Result<Option<Row>> {
         let Self { query, calls, ref before, .. } = *self;
         let Some((after, _)) = chosen(bench.algorithms(), wisdom, &query) else { return Ok(None) };
         if bench.candidates(&query).is_empty() {

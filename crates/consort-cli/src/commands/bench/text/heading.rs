@@ -2,14 +2,14 @@
 
 use consort::{Arrival, Fabric, MachineShape, ProcessShape};
 use consort_bench::{
-    harness::{Communication, Mode, Pattern, Run, SKEW_NS},
+    harness::{Communication, Mode, Pattern, RunSettings, SKEW_NS},
     page::Page,
     units::counted,
 };
 
 /// Adds the settings that all figures have in common.
-pub(super) fn heading(page: &mut Page, run: &Run) {
-    let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
+pub(super) fn heading(page: &mut Page, run: &RunSettings) {
+    let RunSettings { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
     let is_placed = fabric.shape().is_some();
     let placement = match &run.cpus {
         _ if is_placed => "placed by the launcher".to_owned(),
@@ -57,7 +57,7 @@ fn order(shape: ProcessShape) -> &'static str {
 }
 
 /// Returns how the PEs arrive at a call.
-fn arrival(run: &Run) -> Option<String> {
+fn arrival(run: &RunSettings) -> Option<String> {
     if matches!(run.what, Communication::PointToPoint(_)) {
         return None;
     }
@@ -74,7 +74,7 @@ fn arrival(run: &Run) -> Option<String> {
 }
 
 /// Returns the data that a call moves, and its memory.
-fn data(run: &Run) -> Option<String> {
+fn data(run: &RunSettings) -> Option<String> {
     Some(match run.what {
         what if what.is_barrier() => return None,
         Communication::Collective(_) => {
@@ -106,7 +106,7 @@ mod tests {
     use super::{super::tests::run, *};
     use consort_console::output;
 
-    fn heading(run: &Run) -> String {
+    fn heading(run: &RunSettings) -> String {
         let mut page = Page::default();
         super::heading(&mut page, run);
         output::page(&page)
@@ -118,21 +118,21 @@ mod tests {
         for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let shared = heading(&Run { cpus: None, pes: 16, ..run() });
+        let shared = heading(&RunSettings { cpus: None, pes: 16, ..run() });
         assert!(shared.contains("16 PEs share 2 cores"), "{shared}");
         let what = Communication::PointToPoint(Pattern::PutRate);
-        let puts = heading(&Run { what, ..run() }).replace('\n', " ");
+        let puts = heading(&RunSettings { what, ..run() }).replace('\n', " ");
         assert!(puts.contains("a call is 64 puts and a quiet; of MPI, 64 messages"), "{puts}");
         assert!(!puts.contains("together"), "{puts}");
         let process = ProcessShape { pes_each: 1, in_turn: true };
         let fabric = Fabric::Mixed(MachineShape { processes: Some(2), process });
-        let mixed = heading(&Run { fabric, cpus: None, ..run() }).replace('\n', " ");
+        let mixed = heading(&RunSettings { fabric, cpus: None, ..run() }).replace('\n', " ");
         assert!(
             mixed.contains("in turn, each with 2 PEs that share memory (mixed:2x1:in-turn)"),
             "{mixed}"
         );
         let fabric = Fabric::Mpi(ProcessShape::SINGLE);
-        let placed = heading(&Run { fabric, cpus: None, ..run() });
+        let placed = heading(&RunSettings { fabric, cpus: None, ..run() });
         let is_known = placed.contains("share") || placed.contains("one a core");
         assert!(placed.contains("placed by the launcher") && !is_known, "{placed}");
     }
