@@ -10,7 +10,7 @@ use anyhow::Result;
 use consort::Fabric;
 use consort_bench::{
     environment::{Context, Switches, Watch},
-    harness::places,
+    harness::placement,
     page::Page,
 };
 use serde::Serialize;
@@ -63,7 +63,7 @@ impl Measurement {
     /// # Errors
     /// When they cannot be started, or their placement on machines differs from the fabric's.
     pub fn found(&self, fabric: Fabric, pes: u32) -> Result<Fabric> {
-        let found = places::found(fabric, pes, &self.stop)?;
+        let found = placement::found(fabric, pes, &self.stop)?;
         if found.shape().is_none() && found != fabric {
             tracing::warn!(
                 "the MPI starts all {pes} PEs on one machine: they are {found}, and measured as \

@@ -9,7 +9,7 @@
 //!    up;
 //! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
 //! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning;
-//! 6. [`places`]: the places of processes and the distances between them.
+//! 6. [`placement`]: the places of processes and the distances between them.
 
 mod arrival;
 mod clock;
@@ -19,7 +19,7 @@ mod figure;
 mod launch;
 mod member;
 mod part;
-pub mod places;
+pub mod placement;
 mod point_to_point;
 mod rounds;
 mod run;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     launch::SessionInput,
-    places::Survey,
+    placement::PlacementSurvey,
     started::{Answer, Task, other_count},
 };
 
@@ -19,7 +19,7 @@ use super::{
 /// If the file has no task, or the job fails.
 pub fn take_part(path: &Path) -> Result<Option<String>> {
     let text = files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let task: Task<SessionInput, Survey> = serde_json::from_slice(&text)
+    let task: Task<SessionInput, PlacementSurvey> = serde_json::from_slice(&text)
         .with_context(|| format!("{} has no session", path.display()))?;
     let whole = match &task {
         Task::Time(order) => order.whole(),

@@ -21,7 +21,7 @@ use anyhow::Result;
 use consort::{Fabric, ProcessShape};
 use consort_bench::{
     environment::Switches,
-    harness::places::Survey,
+    harness::placement::PlacementSurvey,
     limits::survey::{self, Plan},
 };
 use consort_machine::topology::Topology;
@@ -78,7 +78,8 @@ impl Topo {
         let pes = self.pes.unwrap_or(2 * shape.pes_each);
         args::check_environment(self.fabric)?;
         args::check_processes(shape, pes)?;
-        let survey = Survey { fabric: self.fabric, pes, all: self.all, budget: self.budget };
+        let survey =
+            PlacementSurvey { fabric: self.fabric, pes, all: self.all, budget: self.budget };
         places::run(&survey, &self.results)
     }
 

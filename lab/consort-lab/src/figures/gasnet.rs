@@ -27,7 +27,7 @@ use super::{
     transfers::ADDRESSES,
 };
 use consort_bench::{
-    harness::{Work, places::Survey},
+    harness::{Work, placement::PlacementSurvey},
     page::Page,
     query_json::sums,
     units::{counted, in_a_line, ratio, size},
@@ -260,7 +260,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     let fabric = LEVELS;
     let pes = experiment.pes.unwrap_or(2 * PES_EACH);
     ensure!(pes.is_multiple_of(PES_EACH), Usage(format!("--pes: each process has {PES_EACH} PEs")));
-    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let survey = PlacementSurvey { fabric, pes, all: false, budget: Duration::ZERO };
     let places = match survey.run(experiment.stop) {
         Ok(found) => found.places,
         Err(error) => return Ok(Outcome::unmeasured(&in_a_line(&error))),

@@ -17,7 +17,7 @@ use super::{
 use consort_bench::{
     harness::{
         ServedBy, Work,
-        places::{Survey, found},
+        placement::{PlacementSurvey, found},
     },
     page::Page,
     query_json::sums,
@@ -120,7 +120,7 @@ fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
 /// The machines of the MPI.
 fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
     let fabric = Fabric::Mpi(ProcessShape::SINGLE);
-    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let survey = PlacementSurvey { fabric, pes, all: false, budget: Duration::ZERO };
     let found = match survey.run(experiment.stop) {
         Ok(found) => found,
         Err(error) => return format!("without an MPI: {}", in_a_line(&error)),

@@ -5,7 +5,7 @@ use std::{process::ExitCode, sync::atomic::AtomicBool};
 use anyhow::Result;
 use consort_bench::{
     environment::Switches,
-    harness::places::{Between, Distance, Place, Survey, Surveyed},
+    harness::placement::{Distance, PePlace, PeRelation, PlacementSurvey, SurveyResult},
     page::Page,
     units::counted,
 };
@@ -30,14 +30,14 @@ const MOST_BARS: usize = 40;
 struct Report<'r> {
     pes: u32,
     #[serde(flatten)]
-    surveyed: &'r Surveyed,
+    surveyed: &'r SurveyResult,
 }
 
 /// Starts the PEs, measures and prints.
 ///
 /// # Errors
 /// When they cannot be started or fail, or the output file cannot be written.
-pub(super) fn run(survey: &Survey, results: &Results) -> Result<ExitCode> {
+pub(super) fn run(survey: &PlacementSurvey, results: &Results) -> Result<ExitCode> {
     let measurement = Measurement::begin(survey.pes, interrupt::stop_flag()?);
     let surveyed = match measure(survey, &measurement.stop) {
         Err(error) => return interrupt::ending_with(error, &measurement.stop),
@@ -56,12 +56,12 @@ pub(super) fn run(survey: &Survey, results: &Results) -> Result<ExitCode> {
 }
 
 /// Measures, with a progress bar on a terminal that shows the elapsed time.
-fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
+fn measure(survey: &PlacementSurvey, stop: &AtomicBool) -> Result<SurveyResult> {
     Progress::new("measuring").during(survey.budget, || survey.run(stop))
 }
 
 /// Adds the times to a report, with a bar for each pair.
-fn plot(document: &mut Document, surveyed: &Surveyed) {
+fn plot(document: &mut Document, surveyed: &SurveyResult) {
     let all = &surveyed.distances;
     let shown = &all[..all.len().min(MOST_BARS)];
     let of_all = match all.len() {
@@ -70,7 +70,7 @@ fn plot(document: &mut Document, surveyed: &Surveyed) {
     };
     let times = || shown.iter().map(|distance| distance.one_way_ns);
     let group = |distance: &Distance| {
-        let series = Between::EVERY.iter().position(|between| *between == distance.between);
+        let series = PeRelation::EVERY.iter().position(|between| *between == distance.between);
         let (value, interval) = (distance.one_way_ns, Some(distance.range_ns));
         let bar = Bar { series: series.unwrap_or(0), value, interval, text: time(value) };
         Group { name: format!("PEs {} and {}", distance.a, distance.b), bars: vec![bar] }
@@ -80,16 +80,16 @@ fn plot(document: &mut Document, surveyed: &Surveyed) {
         title: format!("A message of 8 bytes, one way{of_all}"),
         axis: axes::times("Time (median)", axes::scale_of(times()), times().fold(0.0, f64::max)),
         of: "pair of PEs".to_owned(),
-        series: Between::EVERY.map(|between| name(between).to_owned()).into(),
+        series: PeRelation::EVERY.map(|between| name(between).to_owned()).into(),
         groups: shown.iter().map(group).collect(),
         stacked: false,
     });
 }
 
 /// Returns the page for people.
-fn page(surveyed: &Surveyed) -> Page {
-    let Surveyed { fabric, places, distances } = surveyed;
-    let count = |of: fn(&Place) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
+fn page(surveyed: &SurveyResult) -> Page {
+    let SurveyResult { fabric, places, distances } = surveyed;
+    let count = |of: fn(&PePlace) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
     let mut page = Page::default();
     page.paragraph(format!(
         "{} of {} ({fabric}) on {}",
@@ -116,7 +116,7 @@ fn processes(count: u32) -> String {
 }
 
 /// Returns whether PEs wait for each other's time slices.
-fn shares_cores(places: &[Place]) -> bool {
+fn shares_cores(places: &[PePlace]) -> bool {
     places.iter().any(|place| {
         let here = places.iter().filter(|other| other.machine == place.machine);
         here.count() > place.cores
@@ -124,7 +124,7 @@ fn shares_cores(places: &[Place]) -> bool {
 }
 
 /// Adds a line for each process.
-fn of_places(page: &mut Page, places: &[Place]) {
+fn of_places(page: &mut Page, places: &[PePlace]) {
     let mut rows = Vec::new();
     for process in 0.. {
         let mut its = places.iter().filter(|place| place.process == process).peekable();
@@ -139,7 +139,7 @@ fn of_places(page: &mut Page, places: &[Place]) {
 /// Adds a line for each kind of pairs.
 fn of_distances(page: &mut Page, distances: &[Distance]) {
     let mut rows = Vec::new();
-    for between in Between::EVERY {
+    for between in PeRelation::EVERY {
         let its = distances.iter().filter(|distance| distance.between == between);
         let mut all: Vec<f64> = its.map(|distance| distance.one_way_ns).collect();
         if all.is_empty() {
@@ -153,11 +153,11 @@ fn of_distances(page: &mut Page, distances: &[Distance]) {
     page.table(["between", "pairs", "fastest", "median", "slowest"], rows, 1..5);
 }
 
-fn name(between: Between) -> &'static str {
+fn name(between: PeRelation) -> &'static str {
     match between {
-        Between::Threads => "threads of a process",
-        Between::Processes => "processes of a machine",
-        Between::Machines => "machines",
+        PeRelation::Threads => "threads of a process",
+        PeRelation::Processes => "processes of a machine",
+        PeRelation::Machines => "machines",
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_page_has_processes_and_kinds_of_pairs() {
-        let place = |pe, cores| Place {
+        let place = |pe, cores| PePlace {
             pe,
             process: pe / 2,
             machine: pe / 2,
@@ -182,13 +182,13 @@ mod tests {
             range_ns: (one_way_ns, one_way_ns),
         };
         let distances = vec![
-            distance(0, 1, Between::Threads, 100.0),
-            distance(0, 2, Between::Machines, 7000.0),
-            distance(0, 3, Between::Machines, 9000.0),
+            distance(0, 1, PeRelation::Threads, 100.0),
+            distance(0, 2, PeRelation::Machines, 7000.0),
+            distance(0, 3, PeRelation::Machines, 9000.0),
         ];
         let places = |cores| (0..4).map(|pe| place(pe, cores)).collect();
         let fabric = "mpi:2".parse().unwrap();
-        let text = consort_console::output::page(&page(&Surveyed {
+        let text = consort_console::output::page(&page(&SurveyResult {
             fabric,
             places: places(2),
             distances,
@@ -200,7 +200,7 @@ mod tests {
         let machines = ["machines", "2", "7.00", "us", "8.00", "us", "9.00", "us"];
         assert!(lines.contains(&machines.to_vec()), "{text}");
         assert!(!text.contains("processes of a machine") && !text.contains("scheduler"), "{text}");
-        let shared = consort_console::output::page(&page(&Surveyed {
+        let shared = consort_console::output::page(&page(&SurveyResult {
             fabric,
             places: places(1),
             distances: Vec::new(),

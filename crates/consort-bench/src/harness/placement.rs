@@ -32,7 +32,7 @@ const HEAP_BYTES: usize = 1 << 20;
 
 /// A survey of the places of PEs that are processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Survey {
+pub struct PlacementSurvey {
     /// The fabric, which starts them.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
@@ -46,7 +46,7 @@ pub struct Survey {
 
 /// The place of a PE.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Place {
+pub struct PePlace {
     /// Its rank.
     pub pe: u32,
     /// The number of its process, from 0, in rank order.
@@ -62,7 +62,7 @@ pub struct Place {
 /// The relation between the places of two PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Between {
+pub enum PeRelation {
     /// They are threads of one process.
     Threads,
     /// They are in two processes of one machine.
@@ -79,7 +79,7 @@ pub struct Distance {
     /// The other PE.
     pub b: u32,
     /// The relation between their places.
-    pub between: Between,
+    pub between: PeRelation,
     /// Half a round trip, in nanoseconds: the median of all readings.
     pub one_way_ns: f64,
     /// The smallest and the largest reading.
@@ -88,21 +88,21 @@ pub struct Distance {
 
 /// The result of a survey.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Surveyed {
+pub struct SurveyResult {
     /// The fabric of the PEs.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
     /// The place of each PE, in rank order.
-    pub places: Vec<Place>,
+    pub places: Vec<PePlace>,
     /// The distances between some pairs.
     pub distances: Vec<Distance>,
 }
 
-impl Between {
+impl PeRelation {
     /// All kinds, the nearest first.
     pub const EVERY: [Self; 3] = [Self::Threads, Self::Processes, Self::Machines];
 
-    fn of(one: &Place, other: &Place) -> Self {
+    fn of(one: &PePlace, other: &PePlace) -> Self {
         if one.machine != other.machine {
             Self::Machines
         } else if one.process != other.process {
@@ -121,7 +121,7 @@ impl Between {
 /// If they cannot be started, or a machine has other processes than the fabric says.
 pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
     let Fabric::Mixed(MachineShape { processes, .. }) = fabric else { return Ok(fabric) };
-    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let survey = PlacementSurvey { fabric, pes, all: false, budget: Duration::ZERO };
     let found = survey.run(stop)?.fabric;
     ensure!(
         processes.is_none() || found == fabric,
@@ -131,24 +131,24 @@ pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
     Ok(found)
 }
 
-impl Survey {
+impl PlacementSurvey {
     /// Starts the PEs, and measures until the budget is spent, each pair at least once. When `stop`
     /// is set, the PEs end without an outcome.
     ///
     /// # Errors
     /// If they cannot be started, or fail.
-    pub fn run(&self, stop: &AtomicBool) -> Result<Surveyed> {
+    pub fn run(&self, stop: &AtomicBool) -> Result<SurveyResult> {
         started::outcome((self.fabric, self.pes), &Task::<(), _>::Survey(self), stop)
     }
 
     /// Takes part as one process; the process of PE 0 gets the outcome.
-    pub(super) fn take_part(&self) -> Result<Option<Surveyed>> {
+    pub(super) fn take_part(&self) -> Result<Option<SurveyResult>> {
         let pes = started::pes((self.fabric, self.pes));
         Ok(self.find_out(pes.heap_bytes(HEAP_BYTES).without_wisdom())?)
     }
 
-    fn find_out(&self, pes: Pes) -> Result<Option<Surveyed>, Error> {
-        let own = Own::here();
+    fn find_out(&self, pes: Pes) -> Result<Option<SurveyResult>, Error> {
+        let own = OwnPlace::here();
         let found = pes.run(|pe| {
             let world = pe.world();
             let places = own.places(world)?;
@@ -159,7 +159,7 @@ impl Survey {
                 let range_ns = (all[0], all[all.len() - 1]);
                 Distance { a, b, between, one_way_ns, range_ns }
             });
-            Ok(Surveyed { fabric: pe.fabric(), distances: distances.collect(), places })
+            Ok(SurveyResult { fabric: pe.fabric(), distances: distances.collect(), places })
         })?;
         let first = found.into_iter().next();
         Ok(first.and_then(|(rank, found)| (rank == Rank(0)).then_some(found)))
@@ -169,9 +169,9 @@ impl Survey {
     fn readings(
         &self,
         world: Team<'_>,
-        pairs: &[(u32, u32, Between)],
+        pairs: &[(u32, u32, PeRelation)],
     ) -> Result<Vec<Vec<f64>>, Error> {
-        let mut trips = Trips::new(world)?;
+        let mut trips = RoundTrips::new(world)?;
         let mut readings = vec![Vec::new(); pairs.len()];
         let begun = Instant::now();
         while world
@@ -192,7 +192,7 @@ fn goes_on(readings: &[Vec<f64>], begun: Instant, budget: Duration) -> bool {
 }
 
 /// Round trips between any two PEs.
-struct Trips<'p> {
+struct RoundTrips<'p> {
     me: Rank,
     target: Symmetric<'p, u64>,
     /// The number of messages that have arrived from each PE.
@@ -200,7 +200,7 @@ struct Trips<'p> {
     awaited: Vec<u64>,
 }
 
-impl<'p> Trips<'p> {
+impl<'p> RoundTrips<'p> {
     fn new(world: Team<'p>) -> Result<Self, Error> {
         let pes = world.size() as usize;
         let (target, came) = (world.symmetric(1)?, world.symmetric(pes)?);
@@ -241,7 +241,7 @@ impl<'p> Trips<'p> {
 }
 
 /// The place of this process.
-struct Own {
+struct OwnPlace {
     /// A number that processes on one machine share, if it is known.
     place: u64,
     host: String,
@@ -250,7 +250,7 @@ struct Own {
     cores: usize,
 }
 
-impl Own {
+impl OwnPlace {
     /// Describes this process. Must be called before a PE is bound to its core, because it may use
     /// only that core then.
     fn here() -> Self {
@@ -264,7 +264,7 @@ impl Own {
         }
     }
 
-    fn places(&self, world: Team<'_>) -> Result<Vec<Place>, Error> {
+    fn places(&self, world: Team<'_>) -> Result<Vec<PePlace>, Error> {
         let told = world.all_gather((self.place, process::id(), self.cores))?;
         let (hosts, names) = world.all_gather_vector(self.host.as_bytes())?;
         let (cpus, masks) = world.all_gather_vector(&self.cpus)?;
@@ -273,9 +273,9 @@ impl Own {
             let host = String::from_utf8_lossy(&hosts[names.range(Rank(pe))]).into_owned();
             let machine = number(&mut machines, (place, host.clone()));
             let process = number(&mut processes, (machine, id));
-            Place { pe, process, machine, host, cores }
+            PePlace { pe, process, machine, host, cores }
         };
-        let mut places: Vec<Place> = (0..).zip(told).map(place).collect();
+        let mut places: Vec<PePlace> = (0..).zip(told).map(place).collect();
         let cores: Vec<usize> = places
             .iter()
             .map(|one| {
@@ -300,12 +300,12 @@ fn number<T: PartialEq>(known: &mut Vec<T>, thing: T) -> u32 {
 }
 
 /// Returns the pairs to measure, by kind.
-fn pairs(places: &[Place], all: bool) -> Vec<(u32, u32, Between)> {
+fn pairs(places: &[PePlace], all: bool) -> Vec<(u32, u32, PeRelation)> {
     let mut chosen = Vec::new();
-    for between in Between::EVERY {
-        let of_one = |(index, one): (usize, &Place)| {
+    for between in PeRelation::EVERY {
+        let of_one = |(index, one): (usize, &PePlace)| {
             let others = places[index + 1..].iter();
-            let kind = others.filter(|other| Between::of(one, other) == between);
+            let kind = others.filter(|other| PeRelation::of(one, other) == between);
             kind.map(|other| (one.pe, other.pe, between)).collect::<Vec<_>>()
         };
         let kind: Vec<_> = places.iter().enumerate().flat_map(of_one).collect();
@@ -320,8 +320,8 @@ mod tests {
     use super::*;
 
     /// Returns four PEs on each machine, two in each process.
-    fn eight() -> Vec<Place> {
-        let place = |pe| Place {
+    fn eight() -> Vec<PePlace> {
+        let place = |pe| PePlace {
             pe,
             process: pe / 2,
             machine: pe / 4,
@@ -335,28 +335,29 @@ mod tests {
     fn pairs_cover_every_kind() {
         let count = |all: bool| {
             let pairs = pairs(&eight(), all);
-            Between::EVERY.map(|kind| pairs.iter().filter(|(.., one)| *one == kind).count())
+            PeRelation::EVERY.map(|kind| pairs.iter().filter(|(.., one)| *one == kind).count())
         };
         assert_eq!(count(true), [4, 8, 16]);
         assert_eq!(count(false), [4, 8, 8]);
         let spread: Vec<_> = pairs(&eight(), false).into_iter().skip(12).collect();
-        assert_eq!(spread[0], (0, 4, Between::Machines));
-        assert_eq!(spread[7], (3, 6, Between::Machines));
+        assert_eq!(spread[0], (0, 4, PeRelation::Machines));
+        assert_eq!(spread[7], (3, 6, PeRelation::Machines));
         assert_eq!(pairs(&eight()[..1], true), []);
     }
 
     #[test]
     fn threads_share_one_process() {
-        let survey = |budget| Survey { fabric: Fabric::Threads, pes: 3, all: false, budget };
+        let survey =
+            |budget| PlacementSurvey { fabric: Fabric::Threads, pes: 3, all: false, budget };
         let find = |budget| survey(budget).find_out(Pes::threads(3)).unwrap().unwrap();
         let found = find(Duration::from_nanos(1));
-        let at = |place: &Place| (place.process, place.machine);
+        let at = |place: &PePlace| (place.process, place.machine);
         assert_eq!(found.fabric, Fabric::Threads);
         assert_eq!(found.places.iter().map(at).collect::<Vec<_>>(), [(0, 0); 3]);
         let pairs: Vec<_> = found.distances.iter().map(|one| (one.a, one.b)).collect();
         assert_eq!(pairs, [(0, 1), (0, 2), (1, 2)]);
         for Distance { between, one_way_ns, range_ns, .. } in found.distances {
-            assert_eq!(between, Between::Threads);
+            assert_eq!(between, PeRelation::Threads);
             assert!(0.0 < range_ns.0 && range_ns.0 <= one_way_ns && one_way_ns <= range_ns.1);
         }
         assert_eq!(find(Duration::ZERO).distances, []);
