@@ -90,7 +90,7 @@ impl Watch {
         let now = ticks_of(&read("/proc/stat"), &self.cpus);
         let stolen = self.ticks.zip(now).and_then(|(before, now)| stolen(before, now));
         let load = self.load.filter(|_| self.competes);
-        told(stolen, switches.too_many(), load)
+        describe_disturbances(stolen, switches.too_many(), load)
     }
 
     /// Returns how long the machine was suspended since the start, if it was.
@@ -142,7 +142,11 @@ fn stolen(before: Ticks, now: Ticks) -> Option<f64> {
     (share >= LEAST_STOLEN).then_some(share)
 }
 
-fn told(stolen: Option<f64>, switches: Option<f64>, load: Option<f64>) -> Option<String> {
+fn describe_disturbances(
+    stolen: Option<f64>,
+    switches: Option<f64>,
+    load: Option<f64>,
+) -> Option<String> {
     let parts = [
         stolen.map(|share| format!("{:.0} % of processor time stolen", share * 100.0)),
         switches.map(|rate| format!("{rate:.0} involuntary switches a second")),
@@ -188,12 +192,15 @@ mod tests {
 
     #[test]
     fn disturbances_print_as_one_line() {
-        assert_eq!(told(None, None, None), None);
-        let line = told(Some(0.12), Some(340.4), Some(3.21)).unwrap();
+        assert_eq!(describe_disturbances(None, None, None), None);
+        let line = describe_disturbances(Some(0.12), Some(340.4), Some(3.21)).unwrap();
         let expected = "12 % of processor time stolen, 340 involuntary switches a second, load 3.2 \
                         before the start";
         assert_eq!(line, expected);
-        assert_eq!(told(None, Some(99.0), None).unwrap(), "99 involuntary switches a second");
+        assert_eq!(
+            describe_disturbances(None, Some(99.0), None).unwrap(),
+            "99 involuntary switches a second"
+        );
     }
 
     #[test]

@@ -26,14 +26,14 @@ pub fn take_part(path: &Path) -> Result<Option<String>> {
         Task::Survey(survey) => (survey.fabric, survey.pes),
     };
     if let Some(count) = other_count(whole) {
-        return said(Some(Answer::<()>::Started(count)));
+        return to_json(Some(Answer::<()>::Started(count)));
     }
     match task {
-        Task::Time(order) => said(order.take_part()?.map(Answer::Outcome)),
-        Task::Survey(survey) => said(survey.take_part()?.map(Answer::Outcome)),
+        Task::Time(order) => to_json(order.take_part()?.map(Answer::Outcome)),
+        Task::Survey(survey) => to_json(survey.take_part()?.map(Answer::Outcome)),
     }
 }
 
-fn said(answer: Option<Answer<impl Serialize>>) -> Result<Option<String>> {
+fn to_json(answer: Option<Answer<impl Serialize>>) -> Result<Option<String>> {
     Ok(answer.map(|answer| serde_json::to_string(&answer)).transpose()?)
 }

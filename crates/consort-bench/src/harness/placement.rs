@@ -265,7 +265,7 @@ impl OwnPlace {
     }
 
     fn places(&self, world: Team<'_>) -> Result<Vec<PePlace>, Error> {
-        let told = world.all_gather((self.place, process::id(), self.cores))?;
+        let gathered = world.all_gather((self.place, process::id(), self.cores))?;
         let (hosts, names) = world.all_gather_vector(self.host.as_bytes())?;
         let (cpus, masks) = world.all_gather_vector(&self.cpus)?;
         let (mut machines, mut processes) = (Vec::new(), Vec::new());
@@ -275,7 +275,7 @@ impl OwnPlace {
             let process = number(&mut processes, (machine, id));
             PePlace { pe, process, machine, host, cores }
         };
-        let mut places: Vec<PePlace> = (0..).zip(told).map(place).collect();
+        let mut places: Vec<PePlace> = (0..).zip(gathered).map(place).collect();
         let cores: Vec<usize> = places
             .iter()
             .map(|one| {

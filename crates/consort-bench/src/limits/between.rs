@@ -16,7 +16,7 @@ use std::{
 use consort_fabric::statistics::median;
 use consort_machine::affinity::{self, CpuId};
 
-use super::ping_pong::{PingPong, Unanswered};
+use super::ping_pong::{PingPong, PingPongTimeout};
 
 /// The number of round trips in a timed block: less than 10 ms on any machine, but far above the
 /// clock's resolution.
@@ -122,8 +122,8 @@ pub(super) fn median_within<E>(
 fn pair<T: Send>(
     a: CpuId,
     b: CpuId,
-    first: impl FnOnce(&PingPong) -> Result<T, Unanswered> + Send,
-    second: impl FnOnce(&PingPong) -> Result<(), Unanswered> + Send,
+    first: impl FnOnce(&PingPong) -> Result<T, PingPongTimeout> + Send,
+    second: impl FnOnce(&PingPong) -> Result<(), PingPongTimeout> + Send,
 ) -> io::Result<T> {
     if a == b {
         let message = format!("{a} has no transfer to itself");
@@ -148,7 +148,7 @@ fn pair<T: Send>(
 fn bound<T>(
     cpu: CpuId,
     link: &PingPong,
-    side: impl FnOnce(&PingPong) -> Result<T, Unanswered>,
+    side: impl FnOnce(&PingPong) -> Result<T, PingPongTimeout>,
 ) -> io::Result<T> {
     if let Err(error) = affinity::pin(cpu) {
         link.abandon();

@@ -26,5 +26,5 @@ pub mod survey;
 pub use bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps};
 pub use between::transfer_ns;
 pub use latency::{clock_ghz, fetch_add_ns, load_ns, pull_load_ns};
-pub use ping_pong::{PingPong, Unanswered};
+pub use ping_pong::{PingPong, PingPongTimeout};
 pub use readings::{Limit, Limits, MOST_BYTES, readings_agree};

@@ -20,10 +20,10 @@ const SPINS_PER_LOOK: u32 = 1 << 12;
 /// The other side of a [`PingPong`] did not answer within a second, or has abandoned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the other side of the ping-pong did not answer within 1 s")]
-pub struct Unanswered;
+pub struct PingPongTimeout;
 
-impl From<Unanswered> for io::Error {
-    fn from(unanswered: Unanswered) -> io::Error {
+impl From<PingPongTimeout> for io::Error {
+    fn from(unanswered: PingPongTimeout) -> io::Error {
         io::Error::new(io::ErrorKind::TimedOut, unanswered)
     }
 }
@@ -60,7 +60,7 @@ impl PingPong {
     ///
     /// # Panics
     /// If `side` is neither 0 nor 1.
-    pub fn run(&self, side: u32, rounds: u32) -> Result<(), Unanswered> {
+    pub fn run(&self, side: u32, rounds: u32) -> Result<(), PingPongTimeout> {
         assert!(side < 2, "a ping-pong has sides 0 and 1, not {side}");
         self.ensure_whole()?;
         let [ping, pong] = &self.rounds;
@@ -83,7 +83,7 @@ impl PingPong {
     ///
     /// # Errors
     /// As for [`run`](PingPong::run).
-    pub fn one_way_ns(&self, side: u32, rounds: u32) -> Result<f64, Unanswered> {
+    pub fn one_way_ns(&self, side: u32, rounds: u32) -> Result<f64, PingPongTimeout> {
         let start = Instant::now();
         self.run(side, rounds)?;
         Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(rounds) / 2.0)
@@ -94,12 +94,12 @@ impl PingPong {
         self.broken.0.store(1, Ordering::Relaxed);
     }
 
-    fn ensure_whole(&self) -> Result<(), Unanswered> {
-        if self.broken.0.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err(Unanswered) }
+    fn ensure_whole(&self) -> Result<(), PingPongTimeout> {
+        if self.broken.0.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err(PingPongTimeout) }
     }
 
     #[inline]
-    fn wait(&self, word: &AtomicU64, round: u64) -> Result<(), Unanswered> {
+    fn wait(&self, word: &AtomicU64, round: u64) -> Result<(), PingPongTimeout> {
         let mut since = None;
         let mut spins = 0;
         // Acquire: pairs with the Release stores of `run` on the other side.
@@ -115,7 +115,7 @@ impl PingPong {
     }
 
     #[cold]
-    fn look(&self, since: &Instant) -> Result<(), Unanswered> {
+    fn look(&self, since: &Instant) -> Result<(), PingPongTimeout> {
         if since.elapsed() > PATIENCE {
             self.abandon();
         }
@@ -142,9 +142,9 @@ mod tests {
     fn one_side_alone_gives_up_after_a_second() {
         let link = PingPong::new();
         let start = Instant::now();
-        assert_eq!(link.run(1, 1), Err(Unanswered));
+        assert_eq!(link.run(1, 1), Err(PingPongTimeout));
         assert!(start.elapsed() >= PATIENCE);
-        assert_eq!(link.run(0, 1), Err(Unanswered), "for good");
+        assert_eq!(link.run(0, 1), Err(PingPongTimeout), "for good");
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         thread::scope(|scope| {
             let waiting = scope.spawn(|| link.run(0, 1));
             link.abandon();
-            assert_eq!(waiting.join().unwrap(), Err(Unanswered));
+            assert_eq!(waiting.join().unwrap(), Err(PingPongTimeout));
         });
     }
 

@@ -27,7 +27,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const WARNING: &str = "warning: ";
 
 /// The standard output and error of a command, and the reason if it failed.
-pub(super) struct Ended {
+pub(super) struct CommandOutput {
     pub(super) printed: String,
     complaint: String,
     pub(super) failure: Option<anyhow::Error>,
@@ -39,7 +39,7 @@ pub(super) struct Ended {
 /// # Errors
 /// If it does not start, fails (with its message), or is killed.
 pub fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
-    let Ended { printed, failure, .. } = ended(command, limit, stop)?;
+    let CommandOutput { printed, failure, .. } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
 }
 
@@ -54,7 +54,7 @@ pub fn output_of_processes(
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<String> {
-    let Ended { printed, complaint, failure } = ended(command, limit, stop)?;
+    let CommandOutput { printed, complaint, failure } = ended(command, limit, stop)?;
     if let Some(error) = failure {
         bail!(each_line_once(&error.to_string()));
     }
@@ -82,7 +82,11 @@ fn each_line_once(text: &str) -> String {
 ///
 /// # Errors
 /// If it does not start, or is killed.
-pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Ended> {
+pub(super) fn ended(
+    command: &mut Command,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<CommandOutput> {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).display().to_string();
     // Files, because a pipe would have to be read at the same time, and processes started by a
@@ -112,7 +116,7 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
         let why = if complaint.trim().is_empty() { &printed } else { &complaint };
         anyhow!("{program} failed ({status}):\n{}", why.trim())
     });
-    Ok(Ended { printed, complaint, failure })
+    Ok(CommandOutput { printed, complaint, failure })
 }
 
 fn is_set(stop: &AtomicBool) -> bool {
@@ -162,13 +166,13 @@ fn content(file: &mut File) -> Result<String> {
 
 /// A program that was compiled here.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledProgram {
     pub(super) path: PathBuf,
     /// The program's folder, which is removed with it.
     _folder: TempDir,
 }
 
-impl Compiled {
+impl CompiledProgram {
     /// Compiles a C source with this compiler and its options.
     ///
     /// # Errors

@@ -3,14 +3,14 @@
 use anyhow::{Context, Result, ensure};
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Printed {
+pub(super) struct PrintedOutput {
     /// The library's name and version, as it reports them.
     pub(super) library: Option<String>,
     /// The size of a block in bytes, and the times of a call in nanoseconds.
     pub(super) figures: Vec<(u64, Vec<f64>)>,
 }
 
-impl Printed {
+impl PrintedOutput {
     /// Reads the output of a program that was started for figures of `sizes`. Other lines, which
     /// launchers may add, are skipped.
     ///
@@ -56,7 +56,7 @@ mod tests {
                       library Open MPI v5.0.11, package: whatever, ident: 5.0.11\n\
                       figure 8 74.00 73.50 90.25\n\
                       figure 65536 7454.70\n";
-        let printed = Printed::read(output, &[8, 65536]).unwrap();
+        let printed = PrintedOutput::read(output, &[8, 65536]).unwrap();
         let library = printed.library.as_deref().unwrap();
         assert_eq!(library, "Open MPI v5.0.11, package: whatever, ident: 5.0.11");
         assert_eq!(printed.figures, [(8, vec![74.0, 73.5, 90.25]), (65536, vec![7454.7])]);
@@ -66,11 +66,11 @@ mod tests {
     fn nonsense_is_an_error_in_a_line() {
         let lines = ["figure 8", "figure 8 ", "figure 8 fast", "figure x 1.0"];
         for line in lines.iter().chain(&["figure 8 -1", "figure 8 nan", "figure 8 inf"]) {
-            let why = format!("{:#}", Printed::read(line, &[8]).unwrap_err());
+            let why = format!("{:#}", PrintedOutput::read(line, &[8]).unwrap_err());
             assert!(why.starts_with(&format!("no figure: {line}: ")), "{why}");
         }
         for output in ["", "hello\nworld", "figure 16 1.0", "figure 8 1.0\nfigure 8 1.0"] {
-            let why = Printed::read(output, &[8]).unwrap_err().to_string();
+            let why = PrintedOutput::read(output, &[8]).unwrap_err().to_string();
             assert!(why.contains("instead of [8] bytes") && !why.contains('\n'), "{why}");
         }
     }

@@ -19,7 +19,7 @@ use anyhow::Result;
 use consort::{Collective, Fabric};
 use consort_machine::{affinity::CpuId, topology::Topology};
 
-use super::printed::Printed;
+use super::printed::PrintedOutput;
 use crate::{
     harness::{Block, Communication, Figure, Mode, RunSettings, Timing, is_sure},
     limits::{Limits, readings_agree, transfer_ns},
@@ -30,7 +30,7 @@ use crate::{
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
 /// Launches a program for figures of these sizes; the flag ends it.
-type Launch = Box<dyn Fn(&[u64], &AtomicBool) -> Result<Printed>>;
+type Launch = Box<dyn Fn(&[u64], &AtomicBool) -> Result<PrintedOutput>>;
 
 /// A library, or one way to use it.
 pub struct Row {
@@ -52,7 +52,7 @@ impl Row {
     pub(super) fn new(
         blank: Figure,
         sizes: &[u64],
-        launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static,
+        launch: impl Fn(&[u64], &AtomicBool) -> Result<PrintedOutput> + 'static,
     ) -> Row {
         let program: Launch = Box::new(launch);
         Row { program: Ok(program), ..Row::absent(blank, sizes, String::new()) }
@@ -78,9 +78,9 @@ impl Row {
     }
 
     /// Adds the figures of a launch, during which the transfer had this time.
-    fn add(&mut self, printed: Result<Printed>, transfer_ns: Option<f64>) {
+    fn add(&mut self, printed: Result<PrintedOutput>, transfer_ns: Option<f64>) {
         match printed {
-            Ok(Printed { library, figures }) => {
+            Ok(PrintedOutput { library, figures }) => {
                 self.blank.peer = library.or(self.blank.peer.take());
                 for (timing, (_, samples)) in self.timings.iter_mut().zip(figures) {
                     let launch = self.launches;
@@ -244,20 +244,23 @@ mod tests {
         RunSettings::new(REDUCE, &session, conditions, false, Waiting::SpinYield)
     }
 
-    fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static) -> Row {
+    fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<PrintedOutput> + 'static) -> Row {
         let blank = blank(REDUCE, 2, "threads", "a library".to_owned());
         Row::new(blank, &[8, 64], launch)
     }
 
-    fn printed(ns: f64) -> Printed {
-        Printed { library: None, figures: vec![(8, vec![ns, ns]), (64, vec![10.0 * ns])] }
+    fn printed(ns: f64) -> PrintedOutput {
+        PrintedOutput { library: None, figures: vec![(8, vec![ns, ns]), (64, vec![10.0 * ns])] }
     }
 
     #[test]
     fn figures_are_grouped_by_size_and_class() {
         let mut row = row(|_, _| unreachable!("it is not launched here"));
         row.add(Ok(printed(100.0)), Some(20.0));
-        row.add(Ok(Printed { library: Some("LIB 3".to_owned()), ..printed(110.0) }), Some(20.0));
+        row.add(
+            Ok(PrintedOutput { library: Some("LIB 3".to_owned()), ..printed(110.0) }),
+            Some(20.0),
+        );
         row.add(Ok(printed(900.0)), Some(180.0));
         row.add(Ok(printed(5000.0)), None);
         let figures = row.figures(&run(), &Limits::default());

@@ -32,7 +32,7 @@ const KINDS: [(Collective, usize); 3] = [
 ];
 
 /// The results of a launch, on PE 0.
-pub struct Run {
+pub struct LaunchResults {
     /// The time of a call in nanoseconds, over the last half of the blocks.
     pub calls: Summary,
     /// The last choice.
@@ -44,7 +44,7 @@ pub struct Run {
 }
 
 /// A kind of call in three launches.
-pub struct Refining {
+pub struct RefinedCall {
     /// The collective.
     pub collective: Collective,
     /// The size of a block.
@@ -54,13 +54,13 @@ pub struct Refining {
     /// The slowest choice by the model.
     pub bad: Candidate,
     /// The launch with the slowest choice throughout.
-    pub kept: Run,
+    pub kept: LaunchResults,
     /// The launch with the slowest choice at first.
-    pub refined: Run,
+    pub refined: LaunchResults,
     /// The choice that the refining launch found.
     pub found: Candidate,
     /// The launch with that choice throughout.
-    pub forced: Run,
+    pub forced: LaunchResults,
 }
 
 /// Measures the default kinds of calls, or the same collectives at these sizes, until `stop` is
@@ -74,7 +74,7 @@ pub fn measure(
     waiting: Option<Waiting>,
     budget: Duration,
     stop: &AtomicBool,
-) -> Result<Vec<Refining>> {
+) -> Result<Vec<RefinedCall>> {
     let sized = |&(collective, _): &(Collective, usize)| {
         sizes_bytes.iter().map(move |&bytes| (collective, bytes))
     };
@@ -95,7 +95,8 @@ pub fn measure(
             waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
         };
         let member = |pe: &Pe| member(pe, collective, bytes, budget, stop);
-        let first = |pes: Pes| Ok::<Run, consort::Error>(pes.run(member)?.swap_remove(0).1);
+        let first =
+            |pes: Pes| Ok::<LaunchResults, consort::Error>(pes.run(member)?.swap_remove(0).1);
         // Relaxed: the flag publishes no other data.
         let is_stopped = || stop.load(Relaxed);
         let kept = first(launch().wisdom(&path))?;
@@ -111,12 +112,12 @@ pub fn measure(
         if is_stopped() {
             break;
         }
-        all.push(Refining { collective, bytes, pes, bad, kept, refined, found, forced });
+        all.push(RefinedCall { collective, bytes, pes, bad, kept, refined, found, forced });
     }
     Ok(all)
 }
 
-impl Refining {
+impl RefinedCall {
     /// Returns the cost of refinement, as a share of the time with the last choice forced.
     pub fn cost(&self) -> f64 {
         self.refined.calls.median / self.forced.calls.median - 1.0
@@ -163,7 +164,7 @@ fn member(
     bytes: usize,
     budget: Duration,
     stop: &AtomicBool,
-) -> consort::Result<Run> {
+) -> consort::Result<LaunchResults> {
     let world = pe.world();
     let is_root = world.rank() == Rank(0);
     let len = bytes / size_of::<f64>();
@@ -196,7 +197,7 @@ fn member(
         }
     }
     let calls = Summary::of(&blocks_ns[blocks_ns.len() / 2..]);
-    Ok(Run { calls, choice, after_calls, after })
+    Ok(LaunchResults { calls, choice, after_calls, after })
 }
 
 /// Returns the number of calls in a block if one takes `call`.

@@ -43,13 +43,13 @@ const FEWEST: u32 = 3;
 
 /// The other work on the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Company {
+enum CoreLoad {
     Nobody,
     Job,
     Busy,
 }
 
-impl Company {
+impl CoreLoad {
     const EVERY: [Self; 3] = [Self::Nobody, Self::Job, Self::Busy];
 
     const fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Company {
 /// Rounds of computation and a barrier.
 struct Rounds {
     work: Duration,
-    company: Company,
+    company: CoreLoad,
     /// The nanoseconds per round with this library and with the standard one, and their ratio.
     ours: Summary,
     std: Summary,
@@ -94,7 +94,7 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
     let waits = waits.map(|(name, waits)| Ok((name, wait_ns(waits, wait)?)));
     let waits = waits.collect::<Result<Vec<_>>>()?;
     let budget = budget.saturating_sub(begun.elapsed());
-    let cells = WORK.len() * Company::EVERY.len();
+    let cells = WORK.len() * CoreLoad::EVERY.len();
     let each = budget / u32::try_from(cells).unwrap_or(u32::MAX);
     let (cells_begun, mut rounds) = (Instant::now(), Vec::new());
     for work in WORK {
@@ -103,7 +103,7 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
         let job = (each / (8 * FEWEST)).clamp(JOB[1], JOB[0]);
         let count = u32::try_from((job.as_nanos() / work.as_nanos()).max(1))?;
         let job = Job { pes, count, steps };
-        for company in Company::EVERY.into_iter().take_while(|_| goes_on()) {
+        for company in CoreLoad::EVERY.into_iter().take_while(|_| goes_on()) {
             let (cell, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
             loop {
                 ours.push(beside(company, || job.ours())?);
@@ -179,16 +179,16 @@ impl Job {
 }
 
 /// Runs a job in company. For two jobs, returns the mean.
-fn beside(company: Company, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
+fn beside(company: CoreLoad, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| match company {
-        Company::Nobody => job(),
-        Company::Job => {
+        CoreLoad::Nobody => job(),
+        CoreLoad::Job => {
             let other = scope.spawn(&job);
             let one = job()?;
             Ok(f64::midpoint(one, other.join().expect("a job returns its errors")?))
         }
-        Company::Busy => {
+        CoreLoad::Busy => {
             scope.spawn(|| {
                 while !is_over.load(Relaxed) {
                     compute(1000);

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result};
 use consort_mpi::{Launcher, intel_root};
 
-use crate::peers::commands::{Compiled, PATIENCE, find_program, output};
+use crate::peers::commands::{CompiledProgram, PATIENCE, find_program, output};
 
 /// A library that compiles and starts programs.
 pub(super) struct Mpi {
@@ -52,7 +52,7 @@ impl Mpi {
     ///
     /// # Errors
     /// If the compiler fails, with its message.
-    pub(super) fn compile(&self, source: &str, stop: &AtomicBool) -> Result<Compiled> {
+    pub(super) fn compile(&self, source: &str, stop: &AtomicBool) -> Result<CompiledProgram> {
         let mut compile = command(&self.mpicc, &self.mpirun);
         compile.arg("-O2");
         if self.launcher == Launcher::Other
@@ -60,7 +60,7 @@ impl Mpi {
         {
             compile.env("I_MPI_ROOT", root);
         }
-        Compiled::new(&mut compile, source, stop)
+        CompiledProgram::new(&mut compile, source, stop)
     }
 
     /// Runs `pes` processes of a program, each bound to a core or not, and returns the output.
@@ -69,7 +69,7 @@ impl Mpi {
     /// If it fails (with its message), or is killed after the limit or by `stop`.
     pub(super) fn run(
         &self,
-        program: &Compiled,
+        program: &CompiledProgram,
         (pes, bound): (u32, bool),
         arguments: &[String],
         limit: Duration,

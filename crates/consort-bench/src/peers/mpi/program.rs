@@ -13,7 +13,7 @@ use anyhow::{Result, ensure};
 use consort_machine::topology::Topology;
 
 use super::installation::Mpi;
-use crate::peers::{commands::Compiled, printed::Printed};
+use crate::peers::{commands::CompiledProgram, printed::PrintedOutput};
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
 /// The kinds of work that the program times, by the names in its table.
@@ -50,7 +50,7 @@ const LAUNCHING: Duration = Duration::from_secs(30);
 /// The program for one kind of work, compiled by an MPI.
 pub(super) struct Program {
     mpi: Mpi,
-    program: Compiled,
+    program: CompiledProgram,
     work: &'static str,
     pes: u32,
     /// Whether each process has a core.
@@ -93,11 +93,16 @@ impl Program {
     ///
     /// # Errors
     /// If it fails or hangs.
-    pub(super) fn launch(&self, sizes: &[u64], stop: &AtomicBool) -> Result<Printed> {
+    pub(super) fn launch(&self, sizes: &[u64], stop: &AtomicBool) -> Result<PrintedOutput> {
         self.timed(sizes, BUDGET_SECONDS, stop)
     }
 
-    fn timed(&self, sizes: &[u64], budget_seconds: f64, stop: &AtomicBool) -> Result<Printed> {
+    fn timed(
+        &self,
+        sizes: &[u64],
+        budget_seconds: f64,
+        stop: &AtomicBool,
+    ) -> Result<PrintedOutput> {
         let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
         let numbers = [budget_seconds.to_string(), limit_seconds.to_string()];
         let mut arguments = vec![self.work.to_owned()];
@@ -105,8 +110,8 @@ impl Program {
         let limit = Duration::from_secs(limit_seconds as u64) + LAUNCHING;
         let output =
             self.mpi.run(&self.program, (self.pes, self.bound), &arguments, limit, stop)?;
-        let printed = Printed::read(&output, sizes)?;
-        Ok(Printed { library: printed.library.as_deref().map(short), ..printed })
+        let printed = PrintedOutput::read(&output, sizes)?;
+        Ok(PrintedOutput { library: printed.library.as_deref().map(short), ..printed })
     }
 }
 
@@ -145,7 +150,7 @@ mod tests {
                     return;
                 }
             };
-            let Printed { library, .. } = program.timed(sizes, 0.0, &never).unwrap();
+            let PrintedOutput { library, .. } = program.timed(sizes, 0.0, &never).unwrap();
             assert!(library.is_some(), "{work}");
             program.work = "shuffle";
             let error = program.timed(sizes, 0.0, &never).unwrap_err().to_string();

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use consort_machine::affinity::CpuId;
 
 use crate::peers::{
-    commands::{Compiled, PATIENCE, find_program, output},
-    printed::Printed,
+    commands::{CompiledProgram, PATIENCE, find_program, output},
+    printed::PrintedOutput,
 };
 
 const SOURCE: &str = include_str!("openmp_bench.c");
@@ -63,7 +63,7 @@ impl Library {
 /// The compiled program.
 #[derive(Debug)]
 pub struct OpenMp {
-    program: Compiled,
+    program: CompiledProgram,
     compiler: String,
 }
 
@@ -100,10 +100,10 @@ impl OpenMp {
         let advice = || format!("on Debian, {packages} would bring it");
         let compiler = find_program(Path::new(name))
             .with_context(|| format!("no {name} in PATH: {}", advice()))?;
-        let program = Compiled::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
+        let program = CompiledProgram::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
             .with_context(|| format!("{name} makes no program with OpenMP ({})", advice()))?;
         let versions = output(&mut Command::new(&program.path), PATIENCE, stop)?;
-        let printed = Printed::read(&versions, &[])?;
+        let printed = PrintedOutput::read(&versions, &[])?;
         let compiler = printed.library.context("the program does not say who compiled it")?;
         Ok(Self { program, compiler })
     }
@@ -154,7 +154,7 @@ impl OpenMp {
             command.env("OMP_WAIT_POLICY", waiting);
         }
         command.env("OMP_STACKSIZE", format!("{}B", bytes + STACK_BYTES));
-        let printed = Printed::read(&output(&mut command, limit, stop)?, &[bytes])?;
+        let printed = PrintedOutput::read(&output(&mut command, limit, stop)?, &[bytes])?;
         Ok(printed.figures.into_iter().flat_map(|(_, samples)| samples).collect())
     }
 }

@@ -14,7 +14,7 @@ use super::program::{Launch, Library, OpenMp};
 use crate::{
     harness::{Communication, block_time},
     peers::{
-        printed::Printed,
+        printed::PrintedOutput,
         programs::{Row, blank},
     },
     units::in_a_line,
@@ -70,7 +70,7 @@ pub fn rows(
                     limit: LIMIT,
                     stop,
                 })?;
-                Ok(Printed { library: None, figures: vec![(bytes, samples)] })
+                Ok(PrintedOutput { library: None, figures: vec![(bytes, samples)] })
             }));
         }
     }

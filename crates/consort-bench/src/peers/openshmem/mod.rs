@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use consort_fabric::statistics::Summary;
 use consort_tuner::TransferClass;
 
-use super::commands::{Compiled, PATIENCE, ended, find_program, output};
+use super::commands::{CompiledProgram, PATIENCE, ended, find_program, output};
 use crate::{
     harness::{Figure, Mode},
     page::Page,
@@ -56,8 +56,8 @@ struct Library {
     name: String,
     launcher: PathBuf,
     options: Vec<&'static str>,
-    program: Compiled,
-    hello: Compiled,
+    program: CompiledProgram,
+    hello: CompiledProgram,
     launches: Vec<Launch>,
     /// The number of failures of its programs, and the reason of the last one.
     failed: (usize, String),
@@ -105,8 +105,8 @@ impl Library {
             name,
             launcher: launcher.to_owned(),
             options,
-            program: Compiled::new(compiler().arg("-O2"), PROGRAM, stop)?,
-            hello: Compiled::new(&mut compiler(), HELLO, stop)?,
+            program: CompiledProgram::new(compiler().arg("-O2"), PROGRAM, stop)?,
+            hello: CompiledProgram::new(&mut compiler(), HELLO, stop)?,
             launches: Vec::new(),
             failed: (0, String::new()),
         })

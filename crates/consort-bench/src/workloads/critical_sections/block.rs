@@ -85,18 +85,18 @@ pub(super) struct Block {
 /// The progress that one thread publishes while it works, on its own lines.
 #[derive(Default)]
 #[repr(align(128))]
-struct Done(AtomicU64);
+struct ThreadProgress(AtomicU64);
 
 /// The operations of all threads up to some moment.
-struct Look {
+struct OperationCounts {
     at: Instant,
     /// The processor time of all threads.
     used: Option<Duration>,
     done: Vec<u64>,
 }
 
-impl Look {
-    fn at(done: &[Done]) -> Self {
+impl OperationCounts {
+    fn at(done: &[ThreadProgress]) -> Self {
         let used = processor_time();
         Self {
             at: Instant::now(),
@@ -132,7 +132,8 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     let cpus = setting.cpus();
     let cpu = |index: usize| cpus.as_ref().and_then(|cpus| cpus.get(index).copied());
     let counter = C::new(setting.increments, setting.threads, cpu(setting.threads))?;
-    let done: Vec<Done> = (0..setting.threads).map(|_| Done::default()).collect();
+    let done: Vec<ThreadProgress> =
+        (0..setting.threads).map(|_| ThreadProgress::default()).collect();
     let (is_over, barrier) = (AtomicBool::new(false), Barrier::new(setting.threads + 1));
     let (looks, times) = thread::scope(|scope| {
         let spawn = |index: usize| {
@@ -185,23 +186,23 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
 /// Looks at the threads at the end of each window, starting when each thread has made an operation,
 /// because a thread that the system has not started yet is not treated unfairly. It waits for that
 /// at most as long as for the block. A block without an operation continues until there is one.
-fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
+fn watch(done: &[ThreadProgress], setting: &Setting<'_>) -> Vec<OperationCounts> {
     let begun = Instant::now();
     let goes_on = |begun: Instant| begun.elapsed() < setting.length && !setting.is_stopped();
     while done.iter().any(|one| one.0.load(Relaxed) == 0) && goes_on(begun) {
         thread::sleep(WINDOW / 10);
     }
-    let mut looks = vec![Look::at(done)];
+    let mut looks = vec![OperationCounts::at(done)];
     let begun = looks[0].at;
     while goes_on(begun) || is_idle(&looks) && begun.elapsed() < PATIENCE && !setting.is_stopped() {
         thread::sleep(WINDOW);
-        looks.push(Look::at(done));
+        looks.push(OperationCounts::at(done));
     }
     looks
 }
 
 /// Returns whether no thread has made an operation since the first look.
-fn is_idle(looks: &[Look]) -> bool {
+fn is_idle(looks: &[OperationCounts]) -> bool {
     let last = &looks[looks.len() - 1];
     last.since(&looks[0]).iter().all(|&operations| operations == 0)
 }
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn window_with_too_little_processor_time_is_dropped() {
         let at = Instant::now();
-        let look = |ms, used| Look {
+        let look = |ms, used| OperationCounts {
             at: at + Duration::from_millis(ms),
             used: Some(Duration::from_micros(used)),
             done: vec![],
@@ -317,8 +318,8 @@ mod tests {
 
     #[test]
     fn lost_operations_are_an_error() {
-        struct Loses;
-        impl Counter for Loses {
+        struct LossyCounter;
+        impl Counter for LossyCounter {
             fn new(_: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
                 Ok(Self)
             }
@@ -339,7 +340,7 @@ mod tests {
             stop: &stop,
         };
         // If it is interrupted at once, it may have made none.
-        let made = (0..100).find_map(|_| block::<Loses>(&setting).err());
+        let made = (0..100).find_map(|_| block::<LossyCounter>(&setting).err());
         assert!(made.expect("lost").to_string().contains("operations were made"));
     }
 }

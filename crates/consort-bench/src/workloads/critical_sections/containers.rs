@@ -18,7 +18,7 @@ use consort_sync::{
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use lock_api::RawMutex;
 
-use super::counter::{Counter, Made, on};
+use super::counter::{ConfiguredScheme, Counter, on};
 
 /// Room for a value of each thread.
 const ROOM: usize = 1024;
@@ -116,7 +116,7 @@ impl<V: Values> Container for std::sync::Mutex<V> {
 }
 
 /// A queue under two instances of a scheme.
-pub(super) struct OfTwo<S: Scheme>(WordContainer<objects::Queue<S>>);
+pub(super) struct TwoSchemeQueue<S: Scheme>(WordContainer<objects::Queue<S>>);
 
 /// The containers whose own methods put and take.
 macro_rules! containers {
@@ -140,12 +140,12 @@ macro_rules! containers {
 }
 
 containers! {
-    [S: Made<Local: Send> + Sync] WordContainer<objects::Stack<S>>,
+    [S: ConfiguredScheme<Local: Send> + Sync] WordContainer<objects::Stack<S>>,
         |threads| WordContainer::stack(S::make(threads)), WordContainer::put, WordContainer::take;
-    [S: Made<Local: Send> + Sync] WordContainer<objects::Queue<S>>,
+    [S: ConfiguredScheme<Local: Send> + Sync] WordContainer<objects::Queue<S>>,
         |threads| WordContainer::queue(S::make(threads)), WordContainer::put, WordContainer::take;
-    [S: Made<Local: Send> + Sync] OfTwo<S>,
-        |threads| OfTwo(WordContainer::queue_of_two(S::make(threads), S::make(threads))),
+    [S: ConfiguredScheme<Local: Send> + Sync] TwoSchemeQueue<S>,
+        |threads| TwoSchemeQueue(WordContainer::queue_of_two(S::make(threads), S::make(threads))),
         |two: &Self, value| two.0.put(value), |two: &Self| two.0.take();
     [] WordContainer<Treiber>, |_| Self::default(), Self::put, Self::take;
     [] WordContainer<Lcrq>, |_| Self::with_rings_of(Lcrq::RING_SIZE), Self::put, Self::take;
@@ -184,12 +184,12 @@ where
 }
 
 /// A container with its servers.
-pub(super) struct Served<C: Parts> {
+pub(super) struct WithServers<C: Parts> {
     container: Arc<C>,
     servers: Vec<JoinHandle<()>>,
 }
 
-impl<C: Parts> Container for Served<C> {
+impl<C: Parts> Container for WithServers<C> {
     fn new(threads: usize, cpu: Option<CpuId>) -> Result<Self> {
         let container = Arc::new(C::new(threads, None)?);
         let serve = |&part| {
@@ -211,7 +211,7 @@ impl<C: Parts> Container for Served<C> {
     }
 }
 
-impl<C: Parts> Drop for Served<C> {
+impl<C: Parts> Drop for WithServers<C> {
     fn drop(&mut self) {
         self.container.parts().iter().for_each(|&part| self.container.stop(part));
         for server in self.servers.drain(..) {
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "a value was lost")]
     fn lost_value_is_detected() {
-        struct Loses;
-        impl Container for Loses {
+        struct LossyContainer;
+        impl Container for LossyContainer {
             fn new(_: usize, _: Option<CpuId>) -> Result<Self> {
                 Ok(Self)
             }
@@ -245,6 +245,6 @@ mod tests {
                 None
             }
         }
-        Balanced(Loses).operate();
+        Balanced(LossyContainer).operate();
     }
 }

@@ -141,48 +141,48 @@ impl Counter for AtomicU64 {
 }
 
 /// A scheme, configured for measurement.
-pub(super) trait Made: Scheme {
+pub(super) trait ConfiguredScheme: Scheme {
     fn make(threads: usize) -> Self;
 }
 
-impl<R: RawLock> Made for Locked<R> {
+impl<R: RawLock> ConfiguredScheme for Locked<R> {
     fn make(_: usize) -> Self {
         Self::with(R::NEW)
     }
 }
 
-impl Made for CcSynch {
+impl ConfiguredScheme for CcSynch {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl Made for HSynch {
+impl ConfiguredScheme for HSynch {
     /// One group: the groups would be the last-level caches, and most machines have one.
     fn make(_: usize) -> Self {
         Self::new(1, MAX_OPS, |_| 0)
     }
 }
 
-impl Made for HybComb {
+impl ConfiguredScheme for HybComb {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl Made for MpServer {
+impl ConfiguredScheme for MpServer {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl Made for ShmServer {
+impl ConfiguredScheme for ShmServer {
     fn make(threads: usize) -> Self {
         Self::new(threads + MORE_SLOTS)
     }
 }
 
-impl<S: Made + Serverless + Sync> Counter for Delegate<Numbers, S>
+impl<S: ConfiguredScheme + Serverless + Sync> Counter for Delegate<Numbers, S>
 where
     S::Local: Send,
 {

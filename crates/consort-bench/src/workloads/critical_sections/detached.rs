@@ -7,7 +7,7 @@ use consort_sync::{
     delegation::{MpServer, Scheme, Serverless},
 };
 
-use super::counter::{ByMessages, Counter, Made, Numbers};
+use super::counter::{ByMessages, ConfiguredScheme, Counter, Numbers};
 
 /// After this many operations, a thread waits until they are executed.
 const TOGETHER: u32 = 1024;
@@ -20,7 +20,7 @@ pub(super) trait Detaches: Counter {
     fn batch(&self) -> Batch<'_, Numbers, Self::Scheme>;
 }
 
-impl<S: Made + Serverless + Sync> Detaches for Delegate<Numbers, S>
+impl<S: ConfiguredScheme + Serverless + Sync> Detaches for Delegate<Numbers, S>
 where
     S::Local: Send,
 {

@@ -135,7 +135,7 @@ enum Load {
 }
 
 #[derive(Debug)]
-enum Yield {
+enum Outcome {
     Uncontended(Vec<f64>),
     Block(Block),
 }
@@ -145,7 +145,7 @@ struct Sample {
     round: u64,
     load: Load,
     row: usize,
-    value: Yield,
+    value: Outcome,
 }
 
 impl Race<'_> {
@@ -255,10 +255,10 @@ impl Race<'_> {
         Ok(samples)
     }
 
-    fn value(&self, row: &Row, load: Load, length: Duration, rng: &mut Rng) -> Result<Yield> {
+    fn value(&self, row: &Row, load: Load, length: Duration, rng: &mut Rng) -> Result<Outcome> {
         let (threads, between, times_each) = match load {
             Load::Uncontended => {
-                return (row.uncontended_ns)(self.increments, WINDOW).map(Yield::Uncontended);
+                return (row.uncontended_ns)(self.increments, WINDOW).map(Outcome::Uncontended);
             }
             Load::Full(threads) => (threads, self.between, false),
             Load::Low(threads) => (threads, LOW_BETWEEN, true),
@@ -273,11 +273,11 @@ impl Race<'_> {
             seed: rng.below(u64::MAX / 2),
             stop: self.stop,
         };
-        (row.block)(&setting).map(Yield::Block)
+        (row.block)(&setting).map(Outcome::Block)
     }
 }
 
-impl Yield {
+impl Outcome {
     /// Returns the time of an operation, or the operations per second.
     fn typical(&self) -> f64 {
         match self {

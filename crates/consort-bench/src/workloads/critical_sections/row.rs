@@ -13,7 +13,7 @@ use crossbeam_queue::{ArrayQueue, SegQueue};
 
 use super::{
     block::{Block, Setting, block, uncontended_ns},
-    containers::{Balanced, OfTwo, Served},
+    containers::{Balanced, TwoSchemeQueue, WithServers},
     counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers},
     detached::{Batched, Detached},
 };
@@ -140,10 +140,10 @@ const PEERS: &[Row] = &[
 ];
 
 type Stacked<S> = Balanced<WordContainer<objects::Stack<S>>>;
-type ServedStack<S> = Balanced<Served<WordContainer<objects::Stack<S>>>>;
+type ServedStack<S> = Balanced<WithServers<WordContainer<objects::Stack<S>>>>;
 type Queued<S> = Balanced<WordContainer<objects::Queue<S>>>;
-type ServedQueue<S> = Balanced<Served<WordContainer<objects::Queue<S>>>>;
-type QueuedOfTwo<S> = Balanced<OfTwo<S>>;
+type ServedQueue<S> = Balanced<WithServers<WordContainer<objects::Queue<S>>>>;
+type QueuedOfTwo<S> = Balanced<TwoSchemeQueue<S>>;
 
 /// A list of nodes under each lock and each scheme.
 macro_rules! under_all {

@@ -58,12 +58,12 @@ pub struct Results {
     /// The OpenMP compiler, or the reason why there is none.
     pub openmp: Result<String, String>,
     /// The times in each class of the transfer that occurred.
-    pub classes: Vec<OfClass>,
+    pub classes: Vec<ClassResults>,
 }
 
 /// The times of all rows in one class.
 #[derive(Debug)]
-pub struct OfClass {
+pub struct ClassResults {
     /// The class; `None` if PEs share cores, or there is only one.
     pub class: Option<TransferClass>,
     /// The one-way transfer of a cache line during the measurement.
@@ -185,7 +185,7 @@ impl Results {
             placement: placement.to_owned(),
             ..Figure::of("region", self.pes, Mode::Throughput)
         };
-        let of_class = |one: &OfClass| -> Vec<Figure> {
+        let of_class = |one: &ClassResults| -> Vec<Figure> {
             let figure = |times: &Times| Figure {
                 algorithm: Some(format!("{}, {}", times.work.name(), times.name)),
                 bytes: (times.work == Work::Sum).then_some(LEN * size_of::<f64>()),
@@ -214,7 +214,7 @@ fn transfer(setting: &Setting<'_>) -> Option<f64> {
 }
 
 /// Returns the times in each class that occurred.
-fn classes(rows: &[&Row], samples: &[Sample]) -> Vec<OfClass> {
+fn classes(rows: &[&Row], samples: &[Sample]) -> Vec<ClassResults> {
     let of_class = |class| {
         let blocks: Vec<&Sample> = samples.iter().filter(|one| one.class() == class).collect();
         let over = |row: Option<usize>, of: &dyn Fn(&Sample) -> Option<f64>| {
@@ -238,7 +238,7 @@ fn classes(rows: &[&Row], samples: &[Sample]) -> Vec<OfClass> {
         });
         let times: Vec<Times> = times.collect();
         let transfer_ns = over(None, &|one| one.transfer_ns).map(|transfer| transfer.median);
-        (!times.is_empty()).then_some(OfClass { class, transfer_ns, times })
+        (!times.is_empty()).then_some(ClassResults { class, transfer_ns, times })
     };
     [Some(TransferClass::Near), Some(TransferClass::Far), None]
         .into_iter()
@@ -263,7 +263,7 @@ mod tests {
         ];
         let classes = classes(&rows, &samples);
         let [near, far] = &classes[..] else { panic!("{classes:?}") };
-        let ratios = |one: &OfClass| -> Vec<_> {
+        let ratios = |one: &ClassResults| -> Vec<_> {
             one.times.iter().map(|times| (times.over_first, times.transfers)).collect()
         };
         assert_eq!(near.transfer_ns, Some(20.0));

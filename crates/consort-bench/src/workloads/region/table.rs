@@ -1,7 +1,7 @@
 //! Shows the rows as tables: one for each class of the transfer, within 80 columns.
 
 use super::{
-    race::{OfClass, Results},
+    race::{ClassResults, Results},
     row::{LEN, OPENMP, Work},
 };
 use crate::{
@@ -29,7 +29,7 @@ pub fn show(page: &mut Page, all: &[Results]) {
     }
 }
 
-fn add(page: &mut Page, one: &OfClass) {
+fn add(page: &mut Page, one: &ClassResults) {
     if let (Some(class), Some(transfer_ns)) = (one.class, one.transfer_ns) {
         page.paragraph(format!("{class}: transfer {}", time(transfer_ns)));
     }
@@ -55,7 +55,7 @@ fn placement(results: &Results) -> String {
 }
 
 /// Returns the name of a work, and its rows.
-fn rows(one: &OfClass, work: Work, columns: usize) -> Vec<Vec<String>> {
+fn rows(one: &ClassResults, work: Work, columns: usize) -> Vec<Vec<String>> {
     let mut heading = vec![work.name().to_owned()];
     heading.resize(columns, String::new());
     let mut rows = vec![heading];

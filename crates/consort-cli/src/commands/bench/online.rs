@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use consort_bench::{
     harness::Figure,
     page::Page,
-    workloads::online::{self, Refining},
+    workloads::online::{self, RefinedCall},
 };
 use consort_console::{interrupt, output};
 
@@ -28,16 +28,16 @@ impl OnlineBench {
             let budget = options.output.budget;
             let kinds = online::measure(pes, &options.bytes, options.waiting, budget, stop)?;
             ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
-            let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
+            let figures: Vec<Figure> = kinds.iter().flat_map(RefinedCall::figures).collect();
             presenter.show(&figures, &page(&kinds))?;
             Ok("each kind of call has three launches, of one call at least".to_owned())
         })
     }
 }
 
-fn page(kinds: &[Refining]) -> Page {
+fn page(kinds: &[RefinedCall]) -> Page {
     let header = ["call", "bytes", "bad choice", "refined", "after calls", "after", "cost"];
-    let row = |kind: &Refining| {
+    let row = |kind: &RefinedCall| {
         vec![
             kind.collective.name().to_owned(),
             kind.bytes.to_string(),
@@ -50,7 +50,7 @@ fn page(kinds: &[Refining]) -> Page {
     };
     let mut page = Page::default();
     page.table(header, kinds.iter().map(row).collect(), [1, 2, 3, 4, 5, 6]);
-    for Refining { collective, bytes, bad, found, .. } in kinds {
+    for RefinedCall { collective, bytes, bad, found, .. } in kinds {
         let [bad, found] = [bad, found].map(output::brief);
         page.paragraph(format!("{collective} of {bytes} B: {bad}, refined to {found}"));
     }
