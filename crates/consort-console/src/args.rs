@@ -26,7 +26,7 @@ use consort_bench::{harness::Mode, units};
 use consort_fabric::environment::variable;
 
 use crate::{
-    output::{complain, files::try_to_write},
+    output::{files::try_to_write, print_error_line},
     require,
 };
 
@@ -46,29 +46,29 @@ pub fn mode() -> impl TypedValueParser<Value = Mode> {
 pub fn writable() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if path.as_os_str() != "-" {
-            try_to_write(&path).map_err(|error| Unwritable(format!("{error:#}")))?;
+            try_to_write(&path).map_err(|error| OutputFileError(format!("{error:#}")))?;
         }
-        Ok::<PathBuf, Unwritable>(path)
+        Ok::<PathBuf, OutputFileError>(path)
     })
 }
 
 /// An output file that cannot be written: an error, but not wrong usage.
 #[derive(Debug)]
-struct Unwritable(String);
+struct OutputFileError(String);
 
-impl fmt::Display for Unwritable {
+impl fmt::Display for OutputFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Unwritable {}
+impl Error for OutputFileError {}
 
 /// Ends the process with an error of the parser: as wrong usage, unless a file cannot be written.
 fn end_with(error: &clap::Error) -> ! {
-    match error.source().and_then(|source| source.downcast_ref::<Unwritable>()) {
+    match error.source().and_then(|source| source.downcast_ref::<OutputFileError>()) {
         Some(unwritable) => {
-            complain(&format!("error: {unwritable}"));
+            print_error_line(&format!("error: {unwritable}"));
             process::exit(1)
         }
         None => error.exit(),
@@ -116,18 +116,18 @@ pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
 }
 
 /// An option whose file follows a `=`.
-struct Output {
+struct OutputOption {
     option: &'static str,
     /// The extensions of its files' names.
     extensions: &'static [&'static str],
 }
 
-const OUTPUTS: [Output; 2] = [
-    Output { option: "--json", extensions: &["json", "jsonl", "ndjson"] },
-    Output { option: "--csv", extensions: &["csv", "tsv"] },
+const OUTPUTS: [OutputOption; 2] = [
+    OutputOption { option: "--json", extensions: &["json", "jsonl", "ndjson"] },
+    OutputOption { option: "--csv", extensions: &["csv", "tsv"] },
 ];
 
-impl Output {
+impl OutputOption {
     fn names(&self, file: &OsStr) -> bool {
         let extension = Path::new(file).extension();
         extension.is_some_and(|it| self.extensions.iter().any(|known| it == *known))
@@ -136,7 +136,7 @@ impl Output {
 
 /// Returns the word after an option, unless it is an option. Ignores commands whose later words
 /// belong to another program.
-fn file_after<'w>(output: &Output, words: &'w [OsString]) -> Option<&'w OsStr> {
+fn file_after<'w>(output: &OutputOption, words: &'w [OsString]) -> Option<&'w OsStr> {
     let is_of_others = |name: &OsString| ["run", "cc", "c++"].into_iter().any(|one| name == one);
     let own = words.get(1).is_some_and(|name| !is_of_others(name)).then_some(words)?;
     let own = own.split(|word| word == "--").next()?;
@@ -146,7 +146,10 @@ fn file_after<'w>(output: &Output, words: &'w [OsString]) -> Option<&'w OsStr> {
     (!is_option).then_some(next)
 }
 
-fn misplaced<P: CommandFactory>(Output { option, .. }: &Output, file: &OsStr) -> clap::Error {
+fn misplaced<P: CommandFactory>(
+    OutputOption { option, .. }: &OutputOption,
+    file: &OsStr,
+) -> clap::Error {
     let file = file.display();
     P::command().error(
         ErrorKind::UnknownArgument,

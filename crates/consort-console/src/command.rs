@@ -19,12 +19,12 @@ pub fn run<C: Parser>(
         output::warnings::show();
         signals::survive_size_limit();
         run(command).unwrap_or_else(|error| {
-            output::complain(&format!("error: {error:#}"));
+            output::print_error_line(&format!("error: {error:#}"));
             usage::status(&error)
         })
     };
     consort_launch::with_room(command).unwrap_or_else(|error| {
-        output::complain(&format!("error: {error}"));
+        output::print_error_line(&format!("error: {error}"));
         ExitCode::FAILURE
     })
 }

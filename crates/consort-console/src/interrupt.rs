@@ -26,7 +26,7 @@ pub fn ending(stop: &AtomicBool) -> ExitCode {
     if !is_set(stop) {
         return ExitCode::SUCCESS;
     }
-    output::complain("interrupted: this is what there was until then");
+    output::print_error_line("interrupted: this is what there was until then");
     ExitCode::from(INTERRUPTED)
 }
 
@@ -40,7 +40,7 @@ pub fn ending_with(error: Error, stop: &AtomicBool) -> Result<ExitCode> {
     if !is_set(stop) || error.chain().any(is_other) {
         return Err(error);
     }
-    output::complain(NOTHING);
+    output::print_error_line(NOTHING);
     Ok(ExitCode::from(INTERRUPTED))
 }
 
@@ -48,7 +48,7 @@ pub fn ending_with(error: Error, stop: &AtomicBool) -> Result<ExitCode> {
 pub fn end_if_set(stop: &AtomicBool, progress: &Progress) {
     if is_set(stop) {
         progress.clear();
-        output::complain(NOTHING);
+        output::print_error_line(NOTHING);
         process::exit(INTERRUPTED.into());
     }
 }

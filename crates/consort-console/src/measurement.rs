@@ -38,7 +38,7 @@ pub struct Measurement {
 
 /// An object of a result with its context, in one line.
 #[derive(Serialize)]
-struct InContext<'c, T> {
+struct WithContext<'c, T> {
     #[serde(flatten)]
     object: &'c T,
     context: &'c Context,
@@ -116,7 +116,7 @@ impl Measurement {
     ///
     /// # Errors
     /// When some could not be written.
-    pub fn tell<T: Serialize>(
+    pub fn present<T: Serialize>(
         &self,
         switches: &Switches,
         results: &Results,
@@ -125,7 +125,7 @@ impl Measurement {
         if results.are_for_programs() {
             self.warn(switches);
         }
-        self.tell_beside(switches, results, findings, || self.print(switches, findings.page))
+        self.present_with(switches, results, findings, || self.print(switches, findings.page))
     }
 
     /// Prints a page below its heading.
@@ -138,11 +138,11 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
-    /// As [`Self::tell`], with another text for people.
+    /// As [`Self::present`], with another text for people.
     ///
     /// # Errors
     /// When some could not be written.
-    pub fn tell_beside<T: Serialize>(
+    pub fn present_with<T: Serialize>(
         &self,
         switches: &Switches,
         results: &Results,
@@ -152,7 +152,7 @@ impl Measurement {
         let ended = self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
         let context = &Context { busy: self.busy(switches), ..ended };
         let objects: Vec<_> =
-            findings.objects.iter().map(|object| InContext { object, context }).collect();
+            findings.objects.iter().map(|object| WithContext { object, context }).collect();
         let in_context = |row: &Value| {
             let mut row = row.clone();
             row["context"] = json!(context);

@@ -52,7 +52,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints a line to standard error in one write, because other processes may write there too. A
 /// missing reader is not an error.
-pub fn complain(line: &str) {
+pub fn print_error_line(line: &str) {
     let _ = stream::write_all(io::stderr(), for_stderr(line).as_bytes());
 }
 
@@ -89,7 +89,7 @@ pub fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Result<()> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn tell<T: Serialize>(
+pub fn write_or_print<T: Serialize>(
     json: Option<&PathBuf>,
     objects: &[T],
     text: impl FnOnce() -> String,

@@ -15,7 +15,7 @@ use consort_machine::topology::Topology;
 use consort_report::{Cell, Document, Table, Tone};
 use serde_json::Value;
 
-use crate::{output, this_machine::Machine};
+use crate::{output, this_machine::MachineInfo};
 
 /// The results of a command, for all readers.
 pub struct Findings<'t, T> {
@@ -38,7 +38,7 @@ pub fn report<T>(context: &Context, findings: &Findings<'_, T>) -> Document {
         add_page(&mut document, findings.page);
     }
     let mut machine = Page::default();
-    Machine::of(&Topology::discover()).show(&mut machine);
+    MachineInfo::of(&Topology::discover()).show(&mut machine);
     // The page of `consort topo` already shows the machine.
     if !findings.page.parts().starts_with(machine.parts()) {
         document.section("The machine");

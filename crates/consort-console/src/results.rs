@@ -95,7 +95,7 @@ impl Results {
 fn last_of(mut errors: Vec<Error>) -> Result<()> {
     let last = errors.pop();
     for error in &errors {
-        output::complain(&format!("error: {error:#}"));
+        output::print_error_line(&format!("error: {error:#}"));
     }
     last.map_or(Ok(()), Err)
 }

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 /// The data of the machine that needs no measurement.
 #[derive(Serialize)]
-pub struct Machine {
+pub struct MachineInfo {
     processor: String,
     machine_key: String,
-    cpus: Vec<Place>,
+    cpus: Vec<CpuPosition>,
     cores: usize,
     /// The number of threads of the core that has the most.
     threads_per_core: usize,
@@ -25,15 +25,15 @@ pub struct Machine {
     numa_nodes: usize,
     caches: Vec<Caches>,
     usable_cores: usize,
-    limited_by: Option<Limit>,
+    limited_by: Option<CoreLimit>,
     allowed: Vec<u32>,
     quota_cores: Option<f64>,
-    large_pages: Option<Pages>,
+    large_pages: Option<HugePageSettings>,
 }
 
 /// The system's settings of huge pages.
 #[derive(Serialize)]
-struct Pages {
+struct HugePageSettings {
     private: String,
     shared: String,
     /// Whether a trial has obtained one in memory that processes share.
@@ -42,7 +42,7 @@ struct Pages {
 
 /// The position of a logical processor.
 #[derive(Serialize)]
-pub struct Place {
+pub struct CpuPosition {
     cpu: u32,
     /// The lowest processor of its physical core.
     core: u32,
@@ -66,24 +66,24 @@ struct Caches {
 /// The reason why fewer cores are usable than there are processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Limit {
+enum CoreLimit {
     /// The affinity mask excludes processors.
     Affinity,
     /// A cgroup's quota is less than the time of the allowed processors.
     Quota,
 }
 
-impl Machine {
+impl MachineInfo {
     /// Describes this machine.
-    pub fn of(topology: &Topology) -> Machine {
+    pub fn of(topology: &Topology) -> MachineInfo {
         let (cpus, allowed) = (topology.cpus(), topology.allowed());
         let usable_cores = topology.usable_cores();
         let limited_by = if usable_cores < allowed.len() {
-            Some(Limit::Quota)
+            Some(CoreLimit::Quota)
         } else {
-            (allowed.len() < cpus.len()).then_some(Limit::Affinity)
+            (allowed.len() < cpus.len()).then_some(CoreLimit::Affinity)
         };
-        Machine {
+        MachineInfo {
             processor: topology.processor().to_owned(),
             machine_key: topology.machine_key(),
             cpus: cpus.iter().map(place).collect(),
@@ -96,10 +96,8 @@ impl Machine {
             limited_by,
             allowed: allowed.iter().map(|cpu| cpu.0).collect(),
             quota_cores: topology.quota_cores(),
-            large_pages: LargePages::of_system().map(|LargePages { private, shared }| Pages {
-                private,
-                shared,
-                shared_obtained: obtains_large_page(),
+            large_pages: LargePages::of_system().map(|LargePages { private, shared }| {
+                HugePageSettings { private, shared, shared_obtained: obtains_large_page() }
             }),
         }
     }
@@ -113,8 +111,8 @@ impl Machine {
     }
 }
 
-fn large_pages(pages: Option<&Pages>) -> String {
-    let Some(Pages { private, shared, shared_obtained }) = pages else {
+fn large_pages(pages: Option<&HugePageSettings>) -> String {
+    let Some(HugePageSettings { private, shared, shared_obtained }) = pages else {
         return "no large pages\n".to_owned();
     };
     let hint = match &**shared {
@@ -128,9 +126,9 @@ fn large_pages(pages: Option<&Pages>) -> String {
     format!("large pages: private memory {private}, shared memory {shared}{hint}\n")
 }
 
-fn place(cpu: &Cpu) -> Place {
+fn place(cpu: &Cpu) -> CpuPosition {
     let CpuId(core) = cpu.core();
-    Place { cpu: cpu.id.0, core, package: cpu.package, die: cpu.die, numa_node: cpu.node }
+    CpuPosition { cpu: cpu.id.0, core, package: cpu.package, die: cpu.die, numa_node: cpu.node }
 }
 
 fn alike(caches: &[Cache]) -> Vec<Caches> {
@@ -158,8 +156,8 @@ fn alike(caches: &[Cache]) -> Vec<Caches> {
     groups
 }
 
-fn counts(machine: &Machine) -> String {
-    let Machine { processor, cores, threads_per_core, packages, numa_nodes, .. } = machine;
+fn counts(machine: &MachineInfo) -> String {
+    let MachineInfo { processor, cores, threads_per_core, packages, numa_nodes, .. } = machine;
     let cpus = machine.cpus.len();
     let threads = if *threads_per_core > 1 {
         format!(" of up to {threads_per_core} threads")
@@ -177,12 +175,12 @@ fn counts(machine: &Machine) -> String {
 }
 
 /// Returns the number of usable cores, and the reason.
-fn usable(machine: &Machine) -> String {
+fn usable(machine: &MachineInfo) -> String {
     let cpus = machine.cpus.len();
     let quota = machine.quota_cores.map(|cores| format!("a cgroup's quota of {cores} cores"));
     let allowed = format!("{} of {cpus} ({})", machine.allowed.len(), ranges(&machine.allowed));
     let why = match (machine.limited_by, quota) {
-        (Some(Limit::Quota), Some(quota)) => format!("{quota}; processors allowed: {allowed}"),
+        (Some(CoreLimit::Quota), Some(quota)) => format!("{quota}; processors allowed: {allowed}"),
         (Some(_), Some(quota)) => format!("processors allowed: {allowed}; {quota} does not bind"),
         (Some(_), None) => format!("processors allowed: {allowed}; no quota"),
         (None, Some(quota)) => format!("all processors are allowed; {quota} does not bind"),
@@ -238,7 +236,7 @@ mod tests {
     #[test]
     fn limits_are_explained() {
         let nowhere = Path::new("/nowhere/at/all");
-        let machine = Machine::of(&Topology::from_root(nowhere, &[CpuId(0), CpuId(1)]));
+        let machine = MachineInfo::of(&Topology::from_root(nowhere, &[CpuId(0), CpuId(1)]));
         assert_eq!((machine.usable_cores, machine.limited_by), (2, None));
         let folder = tempfile::tempdir().unwrap();
         let file = |path: &str, text: &str| {
@@ -247,20 +245,20 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         file("sys/devices/system/cpu/online", "0-3\n");
-        let machine = Machine::of(&Topology::from_root(folder.path(), &[CpuId(0), CpuId(1)]));
-        assert_eq!((machine.usable_cores, machine.limited_by), (2, Some(Limit::Affinity)));
+        let machine = MachineInfo::of(&Topology::from_root(folder.path(), &[CpuId(0), CpuId(1)]));
+        assert_eq!((machine.usable_cores, machine.limited_by), (2, Some(CoreLimit::Affinity)));
         file("sys/fs/cgroup/cpu.max", "50000 100000\n");
-        let machine = Machine::of(&Topology::from_root(folder.path(), &[CpuId(0), CpuId(1)]));
-        assert_eq!((machine.usable_cores, machine.limited_by), (1, Some(Limit::Quota)));
+        let machine = MachineInfo::of(&Topology::from_root(folder.path(), &[CpuId(0), CpuId(1)]));
+        assert_eq!((machine.usable_cores, machine.limited_by), (1, Some(CoreLimit::Quota)));
     }
 
-    fn limited(usable_cores: usize, limited_by: Option<Limit>, quota: Option<f64>) -> String {
+    fn limited(usable_cores: usize, limited_by: Option<CoreLimit>, quota: Option<f64>) -> String {
         let topology = consort_machine::topology::Topology::from_root(
             std::path::Path::new("/nowhere/at/all"),
             &[0, 1, 2, 5].map(consort_machine::affinity::CpuId),
         );
-        let machine = Machine::of(&topology);
-        usable(&Machine { usable_cores, limited_by, quota_cores: quota, ..machine })
+        let machine = MachineInfo::of(&topology);
+        usable(&MachineInfo { usable_cores, limited_by, quota_cores: quota, ..machine })
     }
 
     #[test]
@@ -269,9 +267,9 @@ mod tests {
         assert_eq!(limited(4, None, None), all);
         let quota = "1 usable core: a cgroup's quota of 0.5 cores; processors allowed: 4 of 4 \
                      (0-2,5)";
-        assert_eq!(limited(1, Some(Limit::Quota), Some(0.5)), quota);
+        assert_eq!(limited(1, Some(CoreLimit::Quota), Some(0.5)), quota);
         assert!(limited(4, None, Some(8.0)).ends_with("quota of 8 cores does not bind"));
-        let mask = limited(4, Some(Limit::Affinity), None);
+        let mask = limited(4, Some(CoreLimit::Affinity), None);
         assert_eq!(mask, "4 usable cores: processors allowed: 4 of 4 (0-2,5); no quota");
     }
 

@@ -13,7 +13,7 @@ const WRONG_USAGE: u8 = 2;
 #[macro_export]
 macro_rules! refuse {
     ($($text:tt)+) => {
-        return Err($crate::usage::of_asked(format!($($text)+)))
+        return Err($crate::usage::invalid_argument(format!($($text)+)))
     };
 }
 
@@ -28,7 +28,7 @@ macro_rules! require {
 }
 
 /// Converts an error to wrong usage: a requested item does not exist, or is invalid.
-pub fn of_asked(error: impl fmt::Display) -> anyhow::Error {
+pub fn invalid_argument(error: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(error.to_string()))
 }
 

@@ -101,7 +101,7 @@ impl Advise {
             sections::plots(document, &entries);
         };
         let findings = Findings { objects: &entries, rows: None, page: &page, plots: &plots };
-        measurement.tell(&Switches::default(), &self.results, &findings)?;
+        measurement.present(&Switches::default(), &self.results, &findings)?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

@@ -13,7 +13,7 @@ mod text;
 
 use consort_console::{
     args, interrupt, measurement::Measurement, output::progress::Progress, report::Findings,
-    require, results::Results, this_machine::Machine,
+    require, results::Results, this_machine::MachineInfo,
 };
 use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
@@ -94,7 +94,7 @@ impl Topo {
             Ok(measured) => (measured, None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let report = Report { machine: Machine::of(&topology), measured, not_measured };
+        let report = Report { machine: MachineInfo::of(&topology), measured, not_measured };
         let plots = |document: &mut Document| heat::plot(document, &report);
         let findings = Findings {
             objects: std::slice::from_ref(&report),
@@ -102,7 +102,7 @@ impl Topo {
             page: &text::page(&report),
             plots: &plots,
         };
-        measurement.tell(&Switches::default(), &self.results, &findings)?;
+        measurement.present(&Switches::default(), &self.results, &findings)?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

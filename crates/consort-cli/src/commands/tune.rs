@@ -280,7 +280,7 @@ impl Tune {
             page: &story.page(),
             plots: &|document: &mut Document| plots::plots(document, &story),
         };
-        measurement.tell(bench.switches(), &self.results, &findings)
+        measurement.present(bench.switches(), &self.results, &findings)
     }
 
     fn check(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<ExitCode> {
@@ -303,7 +303,7 @@ impl Tune {
             page: &checked.page(path),
             plots: &|document: &mut Document| checked.plot(document),
         };
-        measurement.tell(bench.switches(), &self.results, &findings)?;
+        measurement.present(bench.switches(), &self.results, &findings)?;
         Ok(match checked.passed {
             true => ExitCode::SUCCESS,
             false if interrupt::is_set(stop) => interrupt::ending(stop),
@@ -318,7 +318,7 @@ fn tell_overrun(taken: Duration, budget: Duration, bench: &NativeWorkbench) {
         let time = overrun::seconds(time);
         format!("one launch of {count} candidates of {} takes {time}", describe(&query))
     });
-    overrun::tell(taken, budget, &why);
+    overrun::warn_if_over(taken, budget, &why);
 }
 
 /// Replaces values by the requested ones, if there are any.

@@ -8,7 +8,7 @@ const MOST: f64 = 1.5;
 const START: Duration = Duration::from_millis(300);
 
 /// Warns if a command took longer than allowed. `why` names the parts that take that time.
-pub fn tell(taken: Duration, budget: Duration, why: &str) {
+pub fn warn_if_over(taken: Duration, budget: Duration, why: &str) {
     if let Some(line) = line(taken, budget, why) {
         tracing::warn!("{line}");
     }

@@ -14,11 +14,11 @@ use tracing_subscriber::{
 };
 
 #[derive(Default)]
-struct Plain {
-    said: Mutex<HashSet<String>>,
+struct WarningFormat {
+    printed: Mutex<HashSet<String>>,
 }
 
-impl<S, N> FormatEvent<S, N> for Plain
+impl<S, N> FormatEvent<S, N> for WarningFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -32,8 +32,8 @@ where
         let is_warning = *event.metadata().level() == Level::WARN;
         let mut text = String::from(if is_warning { "warning: " } else { "error: " });
         context.format_fields(Writer::new(&mut text), event)?;
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.insert(text.clone()) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        if printed.insert(text.clone()) {
             writer.write_str(&super::for_stderr(&text))?;
         }
         Ok(())
@@ -48,6 +48,6 @@ pub fn show() {
         // Otherwise it would report on standard error that standard error is closed, and panic.
         .log_internal_errors(false)
         .with_writer(io::stderr)
-        .event_format(Plain::default())
+        .event_format(WarningFormat::default())
         .init();
 }

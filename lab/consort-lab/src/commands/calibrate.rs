@@ -74,7 +74,7 @@ impl Calibrate {
         let why = "each cache and memory is gone through once at least, and rounds between cores \
                    whose transfer changes meanwhile are repeated";
         measurement.warn(&Switches::default());
-        output::overrun::tell(measurement.elapsed(), self.budget, why);
+        output::overrun::warn_if_over(measurement.elapsed(), self.budget, why);
         let text = description(&plan, &measured, &topology.machine_key(), &measurement.line());
         // A description that cannot be read back is not written.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;

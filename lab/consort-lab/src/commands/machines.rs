@@ -73,11 +73,13 @@ impl Machines {
         }
         let machine = named::machine(name)?;
         let whole = Whole { pes: machine.pes(), machine };
-        output::tell(self.json.as_ref(), std::slice::from_ref(&whole), || page(&whole.machine))
+        output::write_or_print(self.json.as_ref(), std::slice::from_ref(&whole), || {
+            page(&whole.machine)
+        })
     }
 
     fn list(&self, machines: &[Summary]) -> Result<()> {
-        output::tell(self.json.as_ref(), machines, || {
+        output::write_or_print(self.json.as_ref(), machines, || {
             let mut table = table(["name", "machine", "PEs", "kind", "source"]);
             for Summary { name, title, pes, kind, source } in machines {
                 table.add_row([name.as_str(), title, &pes.to_string(), kind, source]);

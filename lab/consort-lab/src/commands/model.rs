@@ -79,7 +79,7 @@ impl Model {
                 algorithm: candidate.to_string(),
             })
             .collect();
-        output::tell(self.json.as_ref(), &all, || {
+        output::write_or_print(self.json.as_ref(), &all, || {
             let mut table = table(["algorithm", "estimate", ""]);
             for one in &all {
                 let mark = if one.chosen { "chosen" } else { "" };

@@ -16,6 +16,6 @@ pub(super) fn machine(name: &str) -> Result<Machine> {
     let is_file = name == "host" || Path::new(name).extension().is_some_and(|it| it == "toml");
     machines::find(name).map_err(|error| match is_file {
         true => error,
-        false => usage::of_asked(format!("{error:#}")),
+        false => usage::invalid_argument(format!("{error:#}")),
     })
 }

@@ -126,13 +126,17 @@ impl Predict {
             }
         };
         let (rows, page) = (Some(rows(&predicted)?), &page(&predicted));
-        measurement.tell(&none, &self.results, &Findings { objects, rows, page, plots: &plots })?;
+        measurement.present(
+            &none,
+            &self.results,
+            &Findings { objects, rows, page, plots: &plots },
+        )?;
         let calls = predicted.calls.len() + predicted.missing;
         let why = output::overrun::parts([
             (format!("simulating {calls} calls"), predicted.simulating),
             (format!("a launch of {calls} calls"), predicted.longest_launch),
         ]);
-        output::overrun::tell(measurement.elapsed(), self.budget, &why);
+        output::overrun::warn_if_over(measurement.elapsed(), self.budget, &why);
         Ok(interrupt::ending(&measurement.stop))
     }
 }

@@ -130,7 +130,7 @@ impl Reproduce {
         let simulating = ("simulating the papers' machines".to_owned(), run.simulating);
         let measuring = measurement.elapsed().saturating_sub(run.simulating);
         let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
-        output::overrun::tell(measurement.elapsed(), budget, &why);
+        output::overrun::warn_if_over(measurement.elapsed(), budget, &why);
         if run.evaluated.is_empty() && interrupt::is_set(&measurement.stop) {
             return interrupt::ending_with(anyhow!("it was interrupted before"), &measurement.stop);
         }
@@ -184,7 +184,7 @@ impl Reproduce {
                 Err(error) if count > 1 => {
                     run.failed_count += 1;
                     let why = in_a_line(&error);
-                    output::complain(&format!("error: {}: {why}", claim.id));
+                    output::print_error_line(&format!("error: {}: {why}", claim.id));
                     let short: String = why.chars().take(MOST_LETTERS).collect();
                     let cut = if short.len() < why.len() { " ..." } else { "" };
                     Outcome::unmeasured(&format!("it failed: {short}{cut}"))
@@ -237,7 +237,7 @@ impl Reproduce {
             page: &Page::default(),
             plots: &|document: &mut Document| plots::plots(document, &run.evaluated),
         };
-        run.measurement.tell_beside(&Switches::default(), &self.results, &findings, text)
+        run.measurement.present_with(&Switches::default(), &self.results, &findings, text)
     }
 }
 

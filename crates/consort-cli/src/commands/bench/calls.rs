@@ -114,7 +114,7 @@ impl CallOptions {
         for candidate in &self.algorithm {
             let described = Algorithms::of(self.fabric).describe(collective, &candidate.algorithm);
             let checked = described.and_then(|described| described.check(candidate));
-            checked.map_err(usage::of_asked)?;
+            checked.map_err(usage::invalid_argument)?;
         }
         let of_threads = (self.fabric == Fabric::Threads).then_some(collective);
         Ok((pes, Peers::choose(&self.peers, &self.mpi, of_threads)?))

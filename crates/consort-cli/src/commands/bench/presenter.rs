@@ -89,7 +89,7 @@ impl OutputOptions {
         let Presenter { measurement, old, .. } = presenter;
         let ended = match measured {
             Ok(why) => {
-                output::overrun::tell(measurement.elapsed(), self.budget, &why);
+                output::overrun::warn_if_over(measurement.elapsed(), self.budget, &why);
                 interrupt::ending(&measurement.stop)
             }
             Err(error) => interrupt::ending_with(error, &measurement.stop)?,
@@ -97,7 +97,7 @@ impl OutputOptions {
         // The reason why a comparison failed comes after the results.
         match old.and_then(|old| old.failure.take()) {
             Some(why) => {
-                output::complain(&format!("error: {why}"));
+                output::print_error_line(&format!("error: {why}"));
                 Ok(ExitCode::from(COMPARISON_FAILED))
             }
             None => Ok(ended),
@@ -161,7 +161,7 @@ impl Presenter<'_> {
             self;
         let Some(old) = old else {
             let findings = Findings { objects, rows: None, page, plots };
-            return measurement.tell(switches, results, &findings);
+            return measurement.present(switches, results, &findings);
         };
         let mut objects =
             objects.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
@@ -178,7 +178,7 @@ impl Presenter<'_> {
             plots(document);
         };
         let findings = Findings { objects: &objects, rows: None, page: &both, plots: &plots };
-        measurement.tell(switches, results, &findings)?;
+        measurement.present(switches, results, &findings)?;
         if results.are_for_programs() {
             tracing::warn!("{}", compared.summary);
         }

@@ -24,7 +24,7 @@ impl Hosts {
         let entries = text.split(',').map(|word| {
             let known = entry(word.trim());
             known.ok_or_else(|| {
-                usage::of_asked(format!(
+                usage::invalid_argument(format!(
                     "invalid host `{word}`: write them as in `a,b` or `a:2,b:2`"
                 ))
             })

@@ -3,13 +3,13 @@
 use consort_bench::limits::survey::SurveyFigures;
 use serde::Serialize;
 
-use consort_console::this_machine::Machine;
+use consort_console::this_machine::MachineInfo;
 
 /// The output of `--json`.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
-    pub(super) machine: Machine,
+    pub(super) machine: MachineInfo,
     /// The measurements; null if there are none.
     #[serde(flatten)]
     pub(super) measured: Option<SurveyFigures>,

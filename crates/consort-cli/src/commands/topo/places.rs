@@ -51,7 +51,7 @@ pub(super) fn run(survey: &PlacementSurvey, results: &Results) -> Result<ExitCod
         page: &page(&surveyed),
         plots: &|document| plot(document, &surveyed),
     };
-    measurement.tell(&Switches::default(), results, &findings)?;
+    measurement.present(&Switches::default(), results, &findings)?;
     Ok(interrupt::ending(&measurement.stop))
 }
 

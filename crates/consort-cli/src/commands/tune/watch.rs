@@ -63,7 +63,9 @@ impl Meter {
         } else if self.spoke.elapsed() >= LINE_EVERY {
             self.spoke = Instant::now();
             let (elapsed, budget) = (self.started.elapsed().as_secs(), self.budget.as_secs());
-            output::complain(&format!("{done}/{total}, {elapsed} s of at most {budget} s: {what}"));
+            output::print_error_line(&format!(
+                "{done}/{total}, {elapsed} s of at most {budget} s: {what}"
+            ));
         }
     }
 

@@ -75,7 +75,7 @@ pub(super) fn candidates(
     let bases = if asked.named.is_empty() { &all } else { asked.named };
     let mut tried = Vec::new();
     for base in bases {
-        tried.extend(completed(collective, base, setting, asked).map_err(usage::of_asked)?);
+        tried.extend(completed(collective, base, setting, asked).map_err(usage::invalid_argument)?);
     }
     for Values { parameter, values } in asked.values {
         check(&tried, parameter, values)?;
@@ -85,7 +85,7 @@ pub(super) fn candidates(
         match error {
             None => found.able.push(candidate),
             Some(error) if asked.named.is_empty() => found.unable.push(error),
-            Some(error) => return Err(usage::of_asked(error)),
+            Some(error) => return Err(usage::invalid_argument(error)),
         }
     }
     if found.able.is_empty() {
@@ -112,7 +112,7 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
         if with().all(|(_, error)| error.is_some())
             && let Some(error) = with().find_map(|(_, error)| error.clone())
         {
-            return Err(usage::of_asked(error));
+            return Err(usage::invalid_argument(error));
         }
     }
     Ok(())
