@@ -1,4 +1,4 @@
-/* What the drivers share: the entries that the applications fill their matrices with, and the
+/* Code that the drivers share: the entries that the applications fill their matrices with, and the
  * result, one JSON object on a line. */
 #ifndef PEERS_DRIVER_H
 #define PEERS_DRIVER_H
@@ -22,7 +22,7 @@ static inline double entry(uint64_t matrix, uint64_t row, uint64_t column)
     return (double)(hash((matrix << 60) ^ (row << 30) ^ column) >> 60) - 8.0;
 }
 
-/* The number of an argument, which has to be positive. */
+/* Returns an argument, which must be a positive number. */
 static inline int argument(int argc, char **argv, int at, const char *usage)
 {
     int number = at < argc ? atoi(argv[at]) : 0;
@@ -33,7 +33,7 @@ static inline int argument(int argc, char **argv, int at, const char *usage)
     return number;
 }
 
-/* The time of a run that began after a barrier, on the process that took longest. */
+/* Returns the time of a run that started after a barrier, on the slowest process. */
 static inline double slowest(double begun)
 {
     double own = MPI_Wtime() - begun, most;
@@ -41,7 +41,7 @@ static inline double slowest(double begun)
     return most;
 }
 
-/* Prints the times, and whether the result was right. */
+/* Prints the times, and whether the result is right. */
 static inline void report(const char *name, const double *seconds, int runs, int right)
 {
     int rank;

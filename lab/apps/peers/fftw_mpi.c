@@ -1,5 +1,5 @@
-/* The benchmark FT of the NAS Parallel Benchmarks with FFTW's transforms over MPI, whose plans are
- * measured and leave their output transposed.
+/* The benchmark FT of the NAS Parallel Benchmarks with FFTW's transforms over MPI. The plans are
+ * measured, and leave their output transposed.
  *
  *     mpirun -n 4 ./fftw_mpi CLASS RUNS
  */
@@ -23,7 +23,7 @@ static const struct class {
 
 #define MODULO_2_46 ((UINT64_C(1) << 46) - 1)
 
-/* The state before random number `first`. */
+/* Returns the state before random number `first`. */
 static uint64_t state(uint64_t first)
 {
     uint64_t state = 314159265, square = 1220703125;

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
         seconds[run] = slowest(begun);
     }
 
-    /* A few entries of each process, which are integers. */
+    /* Check a few entries of each process. They are integers. */
     int right = 1, all;
     FOR_ALL_ENTRIES(c, i, j) {
         if ((i * 31 + j * 17) % 4001 == 0) {

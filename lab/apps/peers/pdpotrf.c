@@ -34,7 +34,7 @@ int main(int argc, char **argv)
         seconds[run] = slowest(begun);
     }
 
-    /* A x - L (L^T x), where x is all ones: the sums of rows. */
+    /* Check A x - L (L^T x), where all entries of x are 1: the sums of rows. */
     double *transposed = calloc(size, sizeof(double)), *product = calloc(size, sizeof(double));
     FOR_ALL_ENTRIES(a, i, j) if (i >= j) transposed[j] += ENTRY(a);
     MPI_Allreduce(MPI_IN_PLACE, transposed, size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

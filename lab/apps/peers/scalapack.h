@@ -1,4 +1,4 @@
-/* What the drivers use of ScaLAPACK and its BLACS. */
+/* The parts of ScaLAPACK and its BLACS that the drivers use. */
 #ifndef PEERS_SCALAPACK_H
 #define PEERS_SCALAPACK_H
 
@@ -37,7 +37,7 @@ static struct matrix matrix(int context, int order, int block)
     return m;
 }
 
-/* The place among all rows of an own row; likewise of columns. */
+/* Returns the global index of a row of this process. Columns work the same way. */
 static int place(int own, int block, int process, int all)
 {
     return (own / block * all + process) * block + own % block;

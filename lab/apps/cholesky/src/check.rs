@@ -1,8 +1,8 @@
-//! Checks a factor by entries of the matrix that are computed anew.
+//! Checks a factor against entries of the matrix that are computed again.
 //!
-//! The residual is that of A x - L (Lᵀ x) for random x, or of A - L Lᵀ for small orders, relative
-//! to the norms, the order and the precision, as LAPACK's own tests have it. It should be about 1
-//! or less; 30 is their limit.
+//! Computes the residual of A x - L (Lᵀ x) for random x, and for small orders also of A - L Lᵀ. It
+//! is relative to the norms, the order and the precision, as in LAPACK's own tests. It should be
+//! about 1 or less; those tests accept up to 30.
 
 use consort::{Max, Result, Sum, Team};
 use consort_apps_kernels::{
@@ -14,26 +14,27 @@ use consort_apps_kernels::{
 /// The largest residual that passes.
 const LIMIT: f64 = 30.0;
 
-/// Vectors that are tried.
+/// The number of random vectors to try.
 const VECTORS: u64 = 3;
 
-/// The largest order whose A - L Lᵀ is computed.
+/// The largest order for which A - L Lᵀ is computed.
 const SMALL: usize = 300;
 
-/// A factor that is wrong.
+/// The error of a wrong factor.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the factor is wrong: its residual is {residual:e}")]
 pub struct Wrong {
-    /// Its residual.
+    /// The residual.
     pub residual: f64,
 }
 
-/// The entries of L, which lie on and below the diagonal.
+/// Returns the entries of L, which are on and below the diagonal.
 fn lower(l: &Matrix) -> impl Iterator<Item = (usize, usize, f64)> {
     l.entries().filter(|(row, column, _)| row >= column)
 }
 
-/// Computes the residual of a factor. Returns what was done, or what is wrong. Collective.
+/// Computes the residual of a factor. Returns a text that says what was checked, or the error.
+/// Collective.
 ///
 /// # Errors
 /// See [`Team`].

@@ -1,11 +1,11 @@
-//! The checkerboard: the grid of PEs, and how the matrix lies on it.
+//! The checkerboard: the grid of PEs, and the distribution of the matrix over it.
 
 use std::ops::Range;
 
 use consort::{Grid, Result, Team};
 use consort_apps_kernels::{cyclic::Cyclic, grid::Shape};
 
-/// A PE's place on the checkerboard.
+/// A PE's position on the checkerboard.
 pub(crate) struct Checkerboard<'p> {
     pub(crate) world: Team<'p>,
     pub(crate) grid: Grid<'p>,
@@ -14,7 +14,7 @@ pub(crate) struct Checkerboard<'p> {
 }
 
 impl<'p> Checkerboard<'p> {
-    /// Deals the blocks of a matrix of this order to a grid.
+    /// Distributes the blocks of a matrix of this order over a grid.
     pub(crate) fn new(world: Team<'p>, (len, block): (usize, usize), shape: Shape) -> Result<Self> {
         let grid = world.cartesian(shape.rows)?;
         let rows = Cyclic { len, block, parts: shape.rows, own: grid.column.rank() };
@@ -22,7 +22,7 @@ impl<'p> Checkerboard<'p> {
         Ok(Self { world, grid, rows, columns })
     }
 
-    /// The own rows below the diagonal block of a step.
+    /// Returns this PE's rows below the diagonal block of a step.
     pub(crate) fn below(&self, step: usize) -> Range<usize> {
         self.rows.before(step + 1)..self.rows.own_len()
     }

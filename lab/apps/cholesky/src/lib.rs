@@ -1,23 +1,23 @@
-//! The Cholesky factorization A = L Lᵀ of a matrix that lies on a checkerboard of PEs.
+//! The Cholesky factorization A = L Lᵀ of a matrix that is distributed over a checkerboard of PEs.
 //!
 //! Source: Choi et al. (1996), "Design and implementation of the ScaLAPACK LU, QR, and Cholesky
-//! factorization routines": right-looking, square blocks dealt to a grid of PEs in both dimensions.
-//! Step k has four parts:
+//! factorization routines": right-looking, square blocks distributed over a grid of PEs in both
+//! dimensions. Step k has four parts:
 //!
-//! 1. the owner of the diagonal block factors it and broadcasts the factor along its column;
-//! 2. the column solves for the blocks below: they and the factor are *panel* k of L;
-//! 3. each row of the grid gets its rows of the panel from the PE in that column;
-//! 4. each column of the grid gets the blocks that face its own columns, transposed in the product,
-//!    from the PEs whose rows they are;
+//! 1. The owner of the diagonal block factors it and broadcasts the factor along its column.
+//! 2. That column of the grid solves for the blocks below. They and the factor are *panel* k of L.
+//! 3. Each row of the grid gets its rows of the panel from the PE in that column.
+//! 4. Each column of the grid gets the blocks that correspond to its own columns, transposed in the
+//!    product, from the PEs that own those rows.
 //!
-//! and each PE subtracts products of both from its part of the blocks to the right.
+//! Then each PE subtracts products of both from its part of the blocks to the right.
 //!
-//! With [`Mode::Overlap`] block column k + 1 is updated first, panel k + 1 is factored and its
-//! broadcasts are started, and only then is the rest updated by panel k, block column by block
-//! column; calls progress between them.
+//! With [`Mode::Overlap`] a PE updates block column k + 1 first, factors panel k + 1 and starts its
+//! broadcasts. Only then does it update the rest with panel k, block column by block column. The
+//! broadcasts progress between the block columns.
 //!
-//! Cost: N³/3 operations over all PEs; a PE receives about N² (1/R + 1/C) / 2 elements in a grid of
-//! R by C.
+//! Cost: N³/3 operations over all PEs. In a grid of R by C, a PE receives about N² (1/R + 1/C) / 2
+//! elements.
 
 mod check;
 mod checkerboard;
@@ -50,20 +50,20 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The operations of the factorization.
+    /// Returns the number of floating-point operations of the factorization.
     #[must_use]
     pub fn flops(&self) -> f64 {
         (self.order as f64).powi(3) / 3.0
     }
 }
 
-/// Why there is no factor.
+/// The reason why there is no factor.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The matrix has none.
+    /// The matrix has no factor.
     #[error(transparent)]
     NotPositiveDefinite(#[from] NotPositiveDefinite),
-    /// A call has failed.
+    /// A call failed.
     #[error(transparent)]
     Call(#[from] consort::Error),
 }
@@ -83,7 +83,7 @@ impl<'p> Cholesky<'p> {
         Ok(Self { checkerboard: Checkerboard::new(world, (order, block), shape)? })
     }
 
-    /// The matrix to be factored.
+    /// Returns the matrix to factor.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
         Matrix::new(self.checkerboard.rows, self.checkerboard.columns, |i, j| {
@@ -91,11 +91,11 @@ impl<'p> Cholesky<'p> {
         })
     }
 
-    /// Factors `a`, whose lower triangle becomes L. What lies above the diagonal is undefined then.
-    /// Collective.
+    /// Factors `a`: its lower triangle becomes L. The part above the diagonal is undefined
+    /// afterwards. Collective.
     ///
     /// # Errors
-    /// [`Error::NotPositiveDefinite`] on the PE that finds it, and see [`Team`].
+    /// [`Error::NotPositiveDefinite`] on the PE that finds it. Also see [`Team`].
     pub fn factor(&self, a: &mut Matrix, mode: Mode, recorder: &Recorder) -> Result<(), Error> {
         let blocks = self.checkerboard.rows.blocks();
         self.factor_panel(a, 0, recorder)?;
@@ -164,7 +164,7 @@ impl<'p> Cholesky<'p> {
         Ok(())
     }
 
-    /// Subtracts from a block column of `a` what `panel` contributes, on and below the diagonal.
+    /// Subtracts the contribution of `panel` from a block column of `a`, on and below the diagonal.
     fn update(&self, a: &mut Matrix, panel: &Panel, column: usize, recorder: &Recorder) {
         recorder.compute(|| {
             let Checkerboard { rows, columns, .. } = &self.checkerboard;
@@ -179,7 +179,7 @@ impl<'p> Cholesky<'p> {
         });
     }
 
-    /// Panel `step`, by blocking broadcasts, in the memory of one that nobody needs.
+    /// Gets panel `step` by blocking broadcasts. Reuses the memory of an old panel.
     fn broadcast(
         &self,
         a: &Matrix,

@@ -34,7 +34,7 @@ struct Arguments {
     matrices: BlockCyclic,
 }
 
-/// The program of a PE, and its report.
+/// Runs the program of one PE and returns its report.
 fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
     let (world, common, matrices) = (pe.world(), &arguments.common, &arguments.matrices);
     let (order, block, mode) = (matrices.size, matrices.block, matrices.mode());

@@ -1,5 +1,4 @@
-//! A panel as a PE of any row and column of the grid needs it, and one whose broadcasts are under
-//! way.
+//! A panel as each PE of the grid needs it, and a panel whose broadcasts are in progress.
 
 use std::ops::Range;
 
@@ -13,16 +12,16 @@ use crate::checkerboard::Checkerboard;
 pub(crate) struct Panel {
     step: usize,
     width: usize,
-    /// Its own rows.
+    /// The rows that this PE owns.
     pub(crate) rows: Vec<f64>,
-    /// Its blocks whose numbers are those of own columns, by the row of the grid that has them. The
+    /// The blocks that correspond to this PE's columns, by the row of the grid that has them. The
     /// blocks follow each other.
     pub(crate) facing: Vec<Vec<f64>>,
 }
 
 impl Panel {
-    /// The own rows of a panel, which only its column of the grid fills, in the memory of one that
-    /// nobody needs.
+    /// Returns this PE's rows of a panel. Only the PEs in its column of the grid fill them. Reuses
+    /// the memory of an old panel.
     pub(crate) fn own_rows(
         checkerboard: &Checkerboard<'_>,
         a: &Matrix,
@@ -39,7 +38,7 @@ impl Panel {
         Self { step, width, rows, facing }
     }
 
-    /// The blocks that face own columns and lie in this row of the grid.
+    /// Returns the blocks that correspond to this PE's columns and that this row of the grid has.
     fn facing_in<'c>(
         &self,
         checkerboard: &'c Checkerboard<'_>,
@@ -49,8 +48,8 @@ impl Panel {
         blocks.filter(move |&block| checkerboard.rows.owner(block) == root)
     }
 
-    /// What the column of the grid has to broadcast: the roots and their blocks, which only they
-    /// fill.
+    /// Returns the roots and blocks that the column of the grid has to broadcast. Only the roots
+    /// fill their blocks.
     pub(crate) fn for_columns(&mut self, checkerboard: &Checkerboard<'_>) -> Vec<(Rank, Vec<f64>)> {
         let blocks = |root: Rank| {
             let lines: usize = self
@@ -74,14 +73,14 @@ impl Panel {
         roots.map(blocks).filter(|(_, blocks)| !blocks.is_empty()).collect()
     }
 
-    /// Some own rows, by their place among all own rows.
+    /// Returns some of this PE's rows, by their position among all of its rows.
     pub(crate) fn rows(&self, checkerboard: &Checkerboard<'_>, rows: Range<usize>) -> View<'_> {
         let below = checkerboard.below(self.step);
         let all = View::new(&self.rows, (below.len(), self.width), below.len());
         all.part(rows.start - below.start..rows.end - below.start, 0..self.width)
     }
 
-    /// The block that faces an own column.
+    /// Returns the block that corresponds to one of this PE's columns.
     pub(crate) fn facing(&self, checkerboard: &Checkerboard<'_>, block: usize) -> View<'_> {
         let root = checkerboard.rows.owner(block);
         let before = self.facing_in(checkerboard, root).take_while(|&other| other < block);
@@ -100,8 +99,8 @@ pub(crate) enum Ahead<'p> {
 }
 
 impl<'p> Ahead<'p> {
-    /// Starts to broadcast a panel, which its column of the grid has factored, in the memory of one
-    /// that nobody needs.
+    /// Starts to broadcast a panel that its column of the grid has factored. Reuses the memory of
+    /// an old panel.
     pub(crate) fn start(
         checkerboard: &Checkerboard<'p>,
         a: &Matrix,
@@ -119,7 +118,7 @@ impl<'p> Ahead<'p> {
         })
     }
 
-    /// Starts to broadcast along the columns of the grid what has come along its rows.
+    /// Starts to broadcast along the columns of the grid the data that arrived along its rows.
     fn on_columns(checkerboard: &Checkerboard<'p>, mut panel: Panel) -> Result<Self> {
         let start =
             |(root, blocks)| Ok((root, checkerboard.grid.column.start_broadcast(blocks, root)?));
@@ -128,7 +127,7 @@ impl<'p> Ahead<'p> {
         Ok(Self::Columns(panel, requests))
     }
 
-    /// Lets the broadcasts progress, and starts those that can be.
+    /// Progresses the broadcasts, and starts those whose data is complete.
     pub(crate) fn progress(self, checkerboard: &Checkerboard<'p>) -> Result<Self> {
         match self {
             Self::Rows(panel, mut rows) => {
@@ -144,7 +143,7 @@ impl<'p> Ahead<'p> {
         }
     }
 
-    /// Waits until the panel is here.
+    /// Waits until the panel has arrived.
     pub(crate) fn wait(
         self,
         checkerboard: &Checkerboard<'p>,

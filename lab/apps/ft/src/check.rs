@@ -1,13 +1,13 @@
-//! Compares checksums with those that are published.
+//! Compares checksums with the published ones.
 
 use consort_apps_kernels::check::largest;
 
 use crate::Class;
 
-/// The largest relative error that passes, as the benchmark has it.
+/// The largest relative error that passes, as in the benchmark.
 const LIMIT: f64 = 1e-12;
 
-/// Checksums that are wrong.
+/// The error of wrong checksums.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the checksums are wrong: their relative error is {error:e}")]
 pub struct Wrong {
@@ -15,14 +15,14 @@ pub struct Wrong {
     pub error: f64,
 }
 
-/// Compares the checksum of each iteration with the published one. Returns what was done, or what
-/// is wrong.
+/// Compares the checksum of each iteration with the published one. Returns a text that says what
+/// was checked, or the error.
 ///
 /// # Errors
 /// [`Wrong`].
 ///
 /// # Panics
-/// When there is not a checksum of each iteration.
+/// When the number of checksums is not the number of iterations.
 pub fn check(class: &Class, checksums: &[[f64; 2]]) -> Result<String, Wrong> {
     assert_eq!(checksums.len(), class.checksums.len(), "a checksum of each iteration");
     let pairs = checksums.iter().flatten().zip(class.checksums.iter().flatten());

@@ -1,7 +1,7 @@
 //! The classes of the benchmark: their sizes and checksums.
 //!
-//! Source: the reference implementation of the NAS Parallel Benchmarks 3, whose verification
-//! accepts a relative error of 1e-12.
+//! Source: the reference implementation of the NAS Parallel Benchmarks 3. Its verification accepts
+//! a relative error of 1e-12.
 
 /// A problem of the benchmark.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +23,14 @@ impl Class {
         Self { name: "B", extents: [512, 256, 256], checksums: &B },
     ];
 
-    /// The number of points.
+    /// Returns the number of points.
     #[must_use]
     pub fn points(&self) -> usize {
         self.extents.iter().product()
     }
 
-    /// The operations that the benchmark counts: the first transform, and evolution, transform and
-    /// checksum of each iteration.
+    /// Returns the number of operations that the benchmark counts: those of the first transform,
+    /// and of the evolution, transform and checksum of each iteration.
     #[must_use]
     pub fn flops(&self) -> f64 {
         let (points, iterations) = (self.points() as f64, self.checksums.len() as f64);

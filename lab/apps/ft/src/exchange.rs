@@ -1,45 +1,45 @@
 //! Exchanges of an array between the PEs of a team, plane by plane.
 //!
-//! A plane has a block for each PE of the team. Planes are computed one after the other, and those
-//! that come from the others are taken in the same order.
+//! A plane has a block for each PE of the team. A PE computes its planes one after the other, and
+//! takes the planes of the others in the same order.
 //!
 //! Source: Nishtala et al. (2009), "Scaling communication-intensive applications on BlueGene/P
-//! using one-sided communication and overlap", section 5: slabs and packed slabs. There packed
-//! slabs wait for all planes; here that is called whole, and packed slabs overlap too.
+//! using one-sided communication and overlap", section 5: slabs and packed slabs. In that paper
+//! packed slabs wait for all planes. Here that is called whole, and packed slabs overlap too.
 
 use std::collections::VecDeque;
 
 use consort::{Request, Result, Team};
 use consort_apps_kernels::{Complex64, recorder::Recorder};
 
-/// How planes travel.
+/// How planes are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// All in one blocking all-to-all, when all are computed.
+    /// All planes in one blocking all-to-all, after all are computed.
     Whole,
-    /// Each in a nonblocking all-to-all, which starts when it is computed.
+    /// Each plane in a nonblocking all-to-all, which starts as soon as the plane is computed.
     Slabs,
-    /// Some planes together, likewise.
+    /// Several planes in a nonblocking all-to-all.
     PackedSlabs {
-        /// The planes of a message, at least one.
+        /// The number of planes in a message, at least 1.
         planes: usize,
     },
 }
 
-/// Messages that may be under way. Teams of many PEs have windows of 16 calls.
+/// The largest number of messages in progress. Teams of many PEs have windows of 16 calls.
 const UNDER_WAY: usize = 8;
 
-/// The blocks of one plane, within a message of several.
+/// The blocks of one plane in a message of several planes.
 pub(crate) struct Blocks<'m> {
     message: &'m mut [Complex64],
-    /// The planes of the message, and the number of this one.
+    /// The number of planes in the message, and the index of this one.
     planes: usize,
     plane: usize,
     block: usize,
 }
 
 impl Blocks<'_> {
-    /// The block for or from a PE of the team.
+    /// Returns the block to send to, or received from, a PE of the team.
     pub(crate) fn of(&mut self, pe: usize) -> &mut [Complex64] {
         &mut self.message[(pe * self.planes + self.plane) * self.block..][..self.block]
     }
@@ -49,27 +49,27 @@ impl Blocks<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Planes<'p> {
     pub(crate) team: Team<'p>,
-    /// Their number.
+    /// The number of planes.
     pub(crate) planes: usize,
-    /// Elements of a block.
+    /// The number of elements in a block.
     pub(crate) block: usize,
 }
 
 impl Planes<'_> {
-    /// The blocks of a plane of a message.
+    /// Returns the blocks of one plane of a message.
     fn blocks<'m>(&self, message: &'m mut [Complex64], plane: usize) -> Blocks<'m> {
         let planes = message.len() / (self.team.size() as usize * self.block);
         Blocks { message, planes, plane, block: self.block }
     }
 }
 
-/// What a message is sent from, and what comes from the others.
+/// The buffer to send from, and the buffer to receive into.
 type Buffers = (Vec<Complex64>, Vec<Complex64>);
 
-/// A message under way, its first plane and the number of its planes.
+/// A message in progress, its first plane and its number of planes.
 type Message<'p> = (Request<'p, Buffers>, usize, usize);
 
-/// Exchanges planes, in memory that it keeps for the next time.
+/// Exchanges planes, and keeps its buffers for the next time.
 pub(crate) struct Exchanger {
     exchange: Exchange,
     spare: Vec<Buffers>,
@@ -80,8 +80,8 @@ impl Exchanger {
         Self { exchange, spare: Vec::new() }
     }
 
-    /// Exchanges all planes. `compute` fills the blocks of a plane, and `take` uses those that have
-    /// come. Collective.
+    /// Exchanges all planes. `compute` fills the blocks of a plane, and `take` uses the blocks that
+    /// have arrived. Collective.
     ///
     /// # Errors
     /// See [`Team`].
@@ -160,7 +160,7 @@ impl Exchanger {
         Ok(())
     }
 
-    /// The buffers of a message of so many planes.
+    /// Returns the buffers of a message of `planes` planes.
     fn buffers(&mut self, all: Planes<'_>, planes: usize) -> Buffers {
         let (mut sent, mut received) = self.spare.pop().unwrap_or_default();
         let len = all.team.size() as usize * planes * all.block;

@@ -1,20 +1,20 @@
-//! The benchmark FT of the NAS Parallel Benchmarks: a differential equation solved by Fourier
+//! The benchmark FT of the NAS Parallel Benchmarks: it solves a differential equation with Fourier
 //! transforms in three dimensions.
 //!
 //! Source: Bailey et al. (1991), "The NAS parallel benchmarks", section 2.2.6. An array of random
 //! numbers is transformed once. Each iteration multiplies the transformed array by factors,
-//! transforms it back, and adds up 1024 of its elements to a checksum, which is published.
+//! transforms it back, and adds up 1024 of its elements to a checksum. The checksums are published.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `classes` | sizes, and published checksums |
-//! | `check` | compares checksums with those |
+//! | `check` | compares checksums with the published ones |
 //! | `random` | the initial array |
-//! | `layout` | slabs and pencils: how the array lies on the PEs, and its transforms |
-//! | `exchange` | how planes travel between PEs |
+//! | `layout` | slabs and pencils: the distribution of the array over the PEs, and its transforms |
+//! | `exchange` | exchanges of planes between PEs |
 //! | `transpose` | transposes on one PE |
 //!
-//! The time is that of the first transform and of all iterations. The initial array is not in it.
+//! The measured time includes the first transform and all iterations, but not the initial array.
 
 #[cfg(test)]
 use consort_sandbox as _;
@@ -37,16 +37,16 @@ pub use exchange::Exchange;
 
 use layout::{Parts, Pencils, Region, Slabs};
 
-/// How the array lies on the PEs.
+/// How the array is distributed over the PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Planes, and one exchange.
+    /// Each PE has planes. There is one exchange.
     Slabs,
-    /// Rows in a grid of PEs, and two exchanges.
+    /// The PEs form a grid, and each has rows. There are two exchanges.
     Pencils(Shape),
 }
 
-/// An extent that PEs cannot share evenly.
+/// The error of an extent that the PEs cannot share evenly.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{parts} PEs cannot share the {extent} points along {dimension} evenly: take a number of PEs, \
@@ -85,8 +85,7 @@ pub struct Ft<'p> {
 }
 
 impl<'p> Ft<'p> {
-    /// Plans the transforms, for numbers of PEs that [share](ensure_even) the points evenly.
-    /// Collective.
+    /// Plans the transforms. The PEs must [share](ensure_even) the points evenly. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
@@ -100,7 +99,7 @@ impl<'p> Ft<'p> {
         Ok(Self { world, class, layout })
     }
 
-    /// The own part of the initial array.
+    /// Returns this PE's part of the initial array.
     #[must_use]
     pub fn initial(&self) -> Vec<Complex64> {
         let [extent_x, extent_y, _] = self.class.extents;
@@ -114,7 +113,7 @@ impl<'p> Ft<'p> {
         .collect()
     }
 
-    /// Solves the equation from the initial array on. Returns the checksum of each iteration.
+    /// Solves the equation for the initial array. Returns the checksum of each iteration.
     /// Collective.
     ///
     /// # Errors
@@ -150,9 +149,9 @@ impl<'p> Ft<'p> {
     }
 }
 
-/// What an iteration multiplies the transformed array by: a factor for each dimension, whose
-/// product it is, exp(-4 alpha pi^2 (i^2 + j^2 + k^2)) with wave numbers from minus half the extent
-/// on.
+/// Returns the factors by which an iteration multiplies the transformed array, for each dimension.
+/// An element is multiplied by the product of its three factors, exp(-4 alpha pi^2 (i^2 + j^2 +
+/// k^2)). The wave numbers i, j and k start at minus half the extent.
 fn factors(extents: [usize; 3]) -> [Vec<f64>; 3] {
     const ALPHA: f64 = 1e-6;
     extents.map(|extent| {

@@ -24,7 +24,7 @@ Examples:
   consort run -n 4 ft --class A                  PEs that are processes
   mpirun -n 4 ft --class A                       the same under an MPI, on many machines";
 
-/// Planes of a message, unless a number is given.
+/// The default number of planes in a message.
 const PACK: usize = 8;
 
 /// FT of the NAS Parallel Benchmarks
@@ -38,7 +38,7 @@ struct Arguments {
     #[arg(long, value_name = "CLASS", default_value = "S", value_parser = class)]
     class: Class,
 
-    /// How the array lies on the PEs
+    /// How the array is distributed over the PEs
     #[arg(long, value_enum, default_value_t = Kind::Slabs)]
     layout: Kind,
 
@@ -46,11 +46,11 @@ struct Arguments {
     #[arg(long, value_name = "RxC")]
     grid: Option<Shape>,
 
-    /// When planes travel
+    /// When planes are exchanged
     #[arg(long, value_enum, default_value_t = Travel::PackedSlabs)]
     exchange: Travel,
 
-    /// Planes of a message of packed slabs [default: 8]
+    /// Planes in a message of packed slabs [default: 8]
     #[arg(long, value_name = "PLANES",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
     pack: Option<usize>,
@@ -58,28 +58,28 @@ struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// In planes, with one exchange
+    /// Each PE has planes; one exchange
     Slabs,
-    /// In rows on a grid of PEs, with two exchanges
+    /// Each PE has rows, in a grid of PEs; two exchanges
     Pencils,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Travel {
-    /// All together, when all are computed
+    /// All planes together, when all are computed
     Whole,
-    /// Each by itself, when it is computed
+    /// Each plane alone, as soon as it is computed
     Slabs,
-    /// Some together, when they are computed
+    /// Several planes together, as soon as they are computed
     PackedSlabs,
 }
 
 fn class(name: &str) -> Result<Class> {
     let class = Class::ALL.into_iter().find(|class| class.name.eq_ignore_ascii_case(name));
-    class.ok_or_else(|| anyhow::anyhow!("the classes are S, W, A and B"))
+    class.ok_or_else(|| anyhow::anyhow!("unknown class: expected S, W, A or B"))
 }
 
-/// The program of a PE, and its report.
+/// Runs the program of one PE and returns its report.
 fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
     let (world, common, class) = (pe.world(), &arguments.common, arguments.class);
     let (layout, layout_name) = match arguments.layout {

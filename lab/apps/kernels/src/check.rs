@@ -1,12 +1,12 @@
-//! What the checks of results have in common.
+//! Helpers for checking results.
 
-/// The larger of two errors, or the one that is no number.
+/// Returns the larger of two errors, or NaN if one of them is NaN.
 #[must_use]
 pub fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
 
-/// The largest of some errors, or one that is no number; 0 if there is none.
+/// Returns the largest error, or NaN if one is NaN. Returns 0 if there are no errors.
 #[must_use]
 pub fn largest(errors: impl IntoIterator<Item = f64>) -> f64 {
     errors.into_iter().fold(0.0, larger)

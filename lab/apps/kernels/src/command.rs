@@ -1,4 +1,4 @@
-//! The commands of the applications, as their tests run them.
+//! Runs the commands of the applications in their tests.
 
 use std::{
     env,
@@ -6,14 +6,15 @@ use std::{
     process::{Command, Output},
 };
 
-/// What starts an application as threads, where the script `compare` takes `mpirun`.
+/// The launcher for the script `compare` that starts an application as threads, in place of
+/// `mpirun`.
 const THREADS: &str = r#"bash -c 'exec "$0" -n {pes} "$@"'"#;
 
 /// The command of an application, by its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Application(pub &'static str);
 
-/// How a command has ended: whether it succeeded, its output and its errors.
+/// How a command ended: whether it succeeded, its stdout and its stderr.
 pub type Ended = (bool, [String; 2]);
 
 fn ended(command: &mut Command) -> Ended {
@@ -28,7 +29,7 @@ impl Application {
         name.expect("a program")
     }
 
-    /// Runs it in a folder.
+    /// Runs the command in a folder.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -37,7 +38,7 @@ impl Application {
         ended(Command::new(self.0).args(arguments).current_dir(folder))
     }
 
-    /// The examples in a text: what launches each of them, and its arguments. What follows two
+    /// Returns the examples in a text: the launcher of each, and its arguments. Text after two
     /// spaces is a comment.
     fn examples<'t>(self, text: &'t str) -> Vec<(Vec<&'t str>, Vec<&'t str>)> {
         let example = |line: &'t str| {
@@ -49,11 +50,11 @@ impl Application {
         text.lines().filter_map(example).collect()
     }
 
-    /// Runs the examples of the help, with smaller values of some options, once each. Those of a
-    /// launcher and those of `readme` are only parsed.
+    /// Runs each example of the help once, with smaller values of some options. Examples with a
+    /// launcher, and those of `readme`, are only parsed.
     ///
     /// # Panics
-    /// When one fails, or there are none.
+    /// When an example fails, or there are none.
     pub fn try_examples(self, smaller: &[(&str, &str)], readme: &str, folder: &Path) {
         let (_, [help, _]) = self.run(&["--help"], folder);
         let (_, shown) = help.split_once("Examples:").expect("examples in the help");
@@ -80,8 +81,8 @@ impl Application {
         }
     }
 
-    /// Runs the script `compare` on 2 PEs that are threads, once, with further options. The
-    /// application is the one that is built, and there is no peer.
+    /// Runs the script `compare` once on 2 PEs that are threads, with further options. It uses the
+    /// application that is already built, and no peer.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -113,18 +114,18 @@ Nothing is summed.";
         assert_eq!(found, expected);
     }
 
-    /// What the script `compare` says without an application: its help, and what is wrong with
+    /// Checks what the script `compare` prints without an application: its help, and errors about
     /// options.
     #[test]
-    fn compare_helps_and_refuses() {
+    fn compare_prints_help_and_refuses_bad_options() {
         let compare = |options: &[&str]| {
             ended(Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../compare")).args(options))
         };
         let (done, [help, error]) = compare(&["--help"]);
         assert!(done && help.contains("--launcher") && help.contains("examples:"), "{error}");
         for (options, complaint) in [
-            (&["lu"][..], "there is no application lu: summa, cholesky, ft"),
-            (&["--without", "lapack"], "no peer lapack: pdgemm, pdpotrf, fftw_mpi"),
+            (&["lu"][..], "unknown application lu: expected summa, cholesky or ft"),
+            (&["--without", "lapack"], "unknown peer lapack: expected pdgemm, pdpotrf or fftw_mpi"),
             (&["--launcher", "mpirun"], "--launcher needs {pes}"),
             (&["--pes", "two"], "--pes"),
             (&["--programs", "/nowhere", "--folder", "/tmp"], "there is no summa in /nowhere"),

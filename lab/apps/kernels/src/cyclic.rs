@@ -1,53 +1,53 @@
-//! One dimension of a block-cyclic distribution: block `b` lies on part `b` modulo the parts.
+//! One dimension of a block-cyclic distribution: block `b` belongs to part `b` modulo the number of
+//! parts.
 //!
 //! Source: Dongarra, van de Geijn and Walker (1994), "Scalability issues affecting the design of a
-//! dense linear algebra library", section 3. A part keeps its elements together, in their order.
+//! dense linear algebra library", section 3. A part stores its elements contiguously, in order.
 
 use std::ops::Range;
 
 use consort::Rank;
 
-/// The distribution of `len` elements in blocks of `block` over `parts` parts, as one of them sees
-/// it.
+/// The distribution of `len` elements over `parts` parts in blocks of `block`, seen from one part.
 #[derive(Clone, Copy, Debug)]
 pub struct Cyclic {
-    /// All elements.
+    /// The number of elements.
     pub len: usize,
-    /// The elements of a block; the last may have fewer.
+    /// The number of elements in a block. The last block may have fewer.
     pub block: usize,
-    /// The parts.
+    /// The number of parts.
     pub parts: u32,
-    /// The part that sees it.
+    /// The part from which this is seen.
     pub own: Rank,
 }
 
 impl Cyclic {
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.len.div_ceil(self.block)
     }
 
-    /// The elements of a block.
+    /// Returns the number of elements in a block.
     #[must_use]
     pub fn width(&self, block: usize) -> usize {
         self.block.min(self.len - block * self.block)
     }
 
-    /// The part that has a block.
+    /// Returns the part that owns a block.
     #[must_use]
     pub fn owner(&self, block: usize) -> Rank {
         Rank::default().plus(block as u64, self.parts)
     }
 
-    /// Whether this part has a block.
+    /// Returns whether this part owns a block.
     #[must_use]
     pub fn owns(&self, block: usize) -> bool {
         self.owner(block) == self.own
     }
 
-    /// The number of elements of this part in blocks before this one: where the block begins in the
-    /// part that owns it.
+    /// Returns the number of elements of this part in blocks before `block`. For the owner of the
+    /// block, the block begins there.
     #[must_use]
     pub fn before(&self, block: usize) -> usize {
         let parts = self.parts as usize;
@@ -61,26 +61,26 @@ impl Cyclic {
         own_before * self.block - missing
     }
 
-    /// The number of elements of this part.
+    /// Returns the number of elements of this part.
     #[must_use]
     pub fn own_len(&self) -> usize {
         self.before(self.blocks())
     }
 
-    /// Where the elements of a block lie in the part that owns it.
+    /// Returns the range of a block's elements in the part that owns it.
     #[must_use]
     pub fn range(&self, block: usize) -> Range<usize> {
         let start = self.before(block);
         start..start + self.width(block)
     }
 
-    /// The blocks of this part from `first` on.
+    /// Returns the blocks of this part, starting with `first`.
     pub fn own_blocks(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
         let this = *self;
         (first..self.blocks()).filter(move |&block| this.owns(block))
     }
 
-    /// The place among all elements of an element of this part.
+    /// Returns the global index of an element of this part.
     #[must_use]
     pub fn place(&self, own: usize) -> usize {
         let (block, offset) = (own / self.block, own % self.block);

@@ -1,13 +1,13 @@
-//! The values that matrices are filled with: integers drawn by their place.
+//! The values that matrices are filled with: pseudorandom integers that depend on the position.
 //!
-//! An entry depends on its row and column alone, so every PE fills its own part, and a check
-//! computes the same entries anew. Integers from -8 to 7 make products exact: all sums are integers
-//! that a double holds, whatever the order of the additions.
+//! An entry depends only on its row and column. Every PE can therefore fill its own part, and a
+//! check can compute the same entries again. Integers from -8 to 7 make products exact: all sums
+//! are integers that a double represents, whatever the order of the additions.
 //!
 //! Source of the hash: Steele, Lea and Flood (2014), "Fast splittable pseudorandom number
 //! generators", the finalizer of SplitMix64.
 
-/// A hash of a number, all of whose bits depend on all of its bits.
+/// Returns a hash of a number. Each bit of it depends on all bits of the number.
 #[must_use]
 pub fn hash(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -16,14 +16,14 @@ pub fn hash(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// An integer from -8 to 7, drawn for this place of the matrix with this number.
+/// Returns an integer from -8 to 7 for this position of the matrix with number `matrix`.
 #[must_use]
 pub fn entry(matrix: u64, row: usize, column: usize) -> f64 {
     let place = (matrix << 60) ^ ((row as u64) << 30) ^ column as u64;
     (hash(place) >> 60) as f64 - 8.0
 }
 
-/// An entry of a symmetric positive definite matrix of this order: its diagonal dominates.
+/// Returns an entry of a symmetric positive definite matrix of this order. Its diagonal dominates.
 #[must_use]
 pub fn definite(order: usize, row: usize, column: usize) -> f64 {
     let drawn = entry(0, row.max(column), row.min(column));

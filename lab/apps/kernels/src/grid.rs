@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// Rows and columns of a grid of PEs, which is filled row by row.
+/// The rows and columns of a grid of PEs. The grid is filled row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The number of rows.
@@ -11,15 +11,15 @@ pub struct Shape {
     pub columns: u32,
 }
 
-/// A text that is no shape of a grid.
+/// The error of a text that is not a grid shape.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("unknown grid `{0}`: give rows and columns, as in 2x3")]
+#[error("invalid grid `{0}`: expected rows and columns, as in 2x3")]
 pub struct NoShape(String);
 
-/// A grid that has more or fewer places than there are PEs.
+/// The error of a grid whose number of places is not the number of PEs.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "a grid of {shape} has {} places, and there are {pes} PEs: {} would do",
+    "a grid of {shape} has {} places, but there are {pes} PEs: try {}",
     u64::from(shape.rows) * u64::from(shape.columns),
     Shape::squarest(*pes)
 )]
@@ -29,7 +29,7 @@ pub struct IdentityMismatch {
 }
 
 impl Shape {
-    /// The grid of `pes` PEs that is nearest to a square, no higher than wide.
+    /// Returns the grid of `pes` PEs that is nearest to a square. It is not higher than it is wide.
     #[must_use]
     pub fn squarest(pes: u32) -> Self {
         let divides = |rows: &u32| pes.is_multiple_of(*rows);
@@ -37,10 +37,10 @@ impl Shape {
         Self { rows, columns: pes / rows }
     }
 
-    /// The given shape, or the squarest, of `pes` PEs.
+    /// Returns the given shape, or else the squarest one, for `pes` PEs.
     ///
     /// # Errors
-    /// [`IdentityMismatch`] when the given shape has another number of places.
+    /// [`IdentityMismatch`] when the given shape has a different number of places.
     pub fn of(given: Option<Self>, pes: u32) -> Result<Self, IdentityMismatch> {
         let shape = given.unwrap_or_else(|| Self::squarest(pes));
         match shape.rows.checked_mul(shape.columns) {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_parsed_and_have_to_fit() {
+    fn shapes_are_parsed_and_must_fit() {
         let shape = "2x3".parse().expect("a shape");
         assert_eq!(shape, Shape { rows: 2, columns: 3 });
         for text in ["", "2", "0x3", "2x", "2x3x4", "-1x2"] {
@@ -87,7 +87,7 @@ mod tests {
         }
         assert_eq!(Shape::of(Some(shape), 6), Ok(shape));
         let refused = Shape::of(Some(shape), 4).expect_err("six places");
-        let said = "a grid of 2x3 has 6 places, and there are 4 PEs: 2x2 would do";
+        let said = "a grid of 2x3 has 6 places, but there are 4 PEs: try 2x2";
         assert_eq!(refused.to_string(), said);
     }
 }

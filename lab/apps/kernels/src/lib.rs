@@ -1,6 +1,7 @@
-//! What the applications share: local kernels, distributed matrices, time lines, options, reports.
+//! The code that the applications share: local kernels, distributed matrices, time lines, options,
+//! reports.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`dense`] | matrix products, triangular solves, small factorizations on one PE |
 //! | [`rows`] | Fourier transforms of the rows of an array on one PE |
@@ -10,15 +11,15 @@
 //! | [`grid`] | the shape of a grid of PEs |
 //! | [`mode`] | when panels of a matrix are broadcast |
 //! | [`check`] | the largest of some errors |
-//! | [`recorder`] | what a PE does when |
-//! | [`timeline`] | the same of all PEs, as a picture |
+//! | [`recorder`] | records when a PE computes, communicates and waits |
+//! | [`timeline`] | the records of all PEs, as a picture |
 //! | [`options`] | the options of all applications |
 //! | [`measure`] | timed runs of an application |
 //! | [`report`] | what an application prints |
-//! | [`command`] | the commands of the applications, as their tests run them |
+//! | [`command`] | runs the commands of the applications in their tests |
 //!
-//! Kernels are written in Rust by default. The features `cblas` and `fftw` take those of the
-//! system's OpenBLAS and FFTW, so that a comparison with a peer has one kernel on both sides.
+//! Kernels are written in Rust by default. The features `cblas` and `fftw` use the kernels of the
+//! system's OpenBLAS and FFTW. A comparison with a peer then uses the same kernel on both sides.
 
 #[cfg(test)]
 use consort_sandbox as _;

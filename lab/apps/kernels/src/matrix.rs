@@ -5,7 +5,7 @@ use crate::{
     dense::{View, ViewMut},
 };
 
-/// A part of a matrix: its own rows of its own columns, stored by columns.
+/// A PE's part of a matrix: its rows of its columns, stored by columns.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// The distribution of the rows.
@@ -16,7 +16,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The matrix whose entries are `entry` of their row and column.
+    /// Returns the matrix whose entry in a row and column is `entry(row, column)`.
     #[must_use]
     pub fn new(rows: Cyclic, columns: Cyclic, entry: impl Fn(usize, usize) -> f64) -> Self {
         let column = |column| {
@@ -27,21 +27,21 @@ impl Matrix {
         Self { rows, columns, data }
     }
 
-    /// The own part.
+    /// Returns this PE's part.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         let extents = (self.rows.own_len(), self.columns.own_len());
         View::new(&self.data, extents, extents.0)
     }
 
-    /// The own part, to be changed.
+    /// Returns this PE's part, mutable.
     #[must_use]
     pub fn view_mut(&mut self) -> ViewMut<'_> {
         let extents = (self.rows.own_len(), self.columns.own_len());
         ViewMut::new(&mut self.data, extents, extents.0)
     }
 
-    /// The own entries with their rows and columns in the matrix.
+    /// Returns this PE's entries with their global rows and columns.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         let (rows, height) = (self.rows, self.rows.own_len());
         self.data.iter().enumerate().map(move |(at, &entry)| {

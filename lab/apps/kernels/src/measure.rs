@@ -7,27 +7,27 @@ use crate::{
     timeline::{Shares, Timeline},
 };
 
-/// What came of the runs.
+/// The results of the runs.
 #[derive(Clone, Debug)]
 pub struct Measured<R> {
-    /// The time of each run, on the PE that took longest.
+    /// The time of each run on the slowest PE.
     pub seconds: Vec<f64>,
-    /// What all PEs did in the last run, on PE 0.
+    /// The activities of all PEs in the last run, on PE 0.
     pub timeline: Option<Timeline>,
     /// The result of the last run.
     pub result: R,
 }
 
 impl<R> Measured<R> {
-    /// The shares of the last run's time, on PE 0.
+    /// Returns how the PEs spent the last run, on PE 0.
     #[must_use]
     pub fn shares(&self) -> Option<Shares> {
         self.timeline.as_ref().map(Timeline::shares)
     }
 }
 
-/// Runs the application some times, at least once. `prepare` makes what a run works on, outside of
-/// its time. Collective.
+/// Runs the application several times, at least once. `prepare` creates the input of a run outside
+/// of the measured time. Collective.
 ///
 /// # Errors
 /// Those of `prepare` and `run`, and see [`Team`].

@@ -3,9 +3,9 @@
 /// When panels of a matrix are broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When they are needed, by blocking calls.
+    /// When they are needed, with blocking calls.
     Blocking,
-    /// While those before them are used, by nonblocking calls.
+    /// While the previous panels are used, with nonblocking calls.
     Overlap,
 }
 
@@ -13,7 +13,7 @@ impl Mode {
     /// Both modes.
     pub const ALL: [Self; 2] = [Self::Blocking, Self::Overlap];
 
-    /// The word for it.
+    /// Returns the name of the mode.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -17,25 +17,25 @@ use crate::{grid::Shape, mode::Mode};
 /// The options that all applications have.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
-    /// PEs, if the program is started alone: threads of it. `consort run` and `mpirun` say their
-    /// own number
+    /// PEs as threads, if the program is started alone; `consort run` and `mpirun` set the number
+    /// themselves
     #[arg(short = 'n', long, value_name = "PES", default_value_t = 4)]
     pub pes: u32,
 
-    /// Verify the result by other means, and fail if it is wrong
+    /// Verify the result independently, and fail if it is wrong
     #[arg(long)]
     pub check: bool,
 
-    /// Runs of which all times are told
+    /// Number of runs; all times are reported
     #[arg(long, value_name = "RUNS", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 
-    /// Write a picture of what each PE does when in the last run
+    /// Write a picture that shows when each PE computes, communicates and waits in the last run
     #[arg(long, value_name = "FILE.svg")]
     pub timeline: Option<PathBuf>,
 
-    /// Give each PE a second thread, which moves its nonblocking calls on while it computes
+    /// Give each PE a second thread that progresses its nonblocking calls while it computes
     #[arg(long)]
     pub helpers: bool,
 
@@ -44,7 +44,7 @@ pub struct Common {
     pub json: bool,
 }
 
-/// The options of applications on matrices whose blocks are dealt to a grid of PEs.
+/// The options of applications on matrices whose blocks are distributed over a grid of PEs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BlockCyclic {
     /// Rows and columns of the matrices
@@ -59,16 +59,16 @@ pub struct BlockCyclic {
     #[arg(long, value_name = "RxC")]
     pub grid: Option<Shape>,
 
-    /// Broadcast panels while those before them are used (default)
+    /// Broadcast panels while the previous ones are used (default)
     #[arg(long, conflicts_with = "blocking")]
     pub overlap: bool,
 
-    /// Broadcast panels when they are needed, by blocking calls
+    /// Broadcast panels when they are needed, with blocking calls
     #[arg(long)]
     pub blocking: bool,
 }
 
-/// Extents of matrices.
+/// The allowed extents of matrices.
 pub const EXTENTS: RangeInclusive<usize> = 1..=(1 << 20) - 1;
 
 fn extent() -> RangedU64ValueParser<usize> {
@@ -76,7 +76,7 @@ fn extent() -> RangedU64ValueParser<usize> {
 }
 
 impl BlockCyclic {
-    /// When panels are broadcast.
+    /// Returns when panels are broadcast.
     #[must_use]
     pub fn mode(&self) -> Mode {
         if self.blocking { Mode::Blocking } else { Mode::Overlap }
@@ -84,11 +84,11 @@ impl BlockCyclic {
 }
 
 impl Common {
-    /// Runs an application on its PEs. Returns what PE 0 returns, if it is one of this process.
+    /// Runs an application on its PEs. Returns the result of PE 0, if PE 0 is in this process.
     ///
     /// # Errors
-    /// Those of `program`, and of [`Pes::run`]; before anything runs, when the picture could not be
-    /// written by the process of PE 0.
+    /// Those of `program` and of [`Pes::run`]. If the process of PE 0 cannot write the picture, it
+    /// fails before anything runs.
     pub fn run<R: Send>(&self, program: impl Fn(&Pe) -> Result<R> + Sync) -> Result<Option<R>> {
         let pes = Pes::from_env(self.pes);
         let pes = if self.helpers { pes.helper_threads() } else { pes };
@@ -102,10 +102,10 @@ impl Common {
         Ok(results.filter(|&(rank, _)| rank == Rank(0)).map(|(_, result)| result).next())
     }
 
-    /// Checks a result if that is wanted, and returns what the check says.
+    /// Checks a result if the options ask for it, and returns the text of the check.
     ///
     /// # Errors
-    /// Those of the check, among them what is wrong with the result.
+    /// Those of the check, including a wrong result.
     pub fn checked<W: Error + Send + Sync + 'static>(
         &self,
         check: impl FnOnce() -> consort::Result<Result<String, W>>,
@@ -117,12 +117,12 @@ impl Common {
     }
 }
 
-/// What is said of a picture that cannot be written.
+/// Returns the error message for a picture that cannot be written.
 pub(crate) fn unwritten(file: &Path) -> String {
     format!("cannot write the time line to {}", file.display())
 }
 
-/// Tries whether a file can be written, and leaves what is there as it is.
+/// Tests whether a file can be written, and leaves its contents as they are.
 fn try_to_write(file: &Path) -> io::Result<()> {
     let is_new = !file.exists();
     OpenOptions::new().append(true).create(true).open(file)?;

@@ -1,13 +1,13 @@
-//! What a PE does when: spans of computing, communicating and waiting.
+//! Records when a PE computes, communicates and waits.
 
 use std::{cell::RefCell, time::Instant};
 
-/// What a PE does in a span of time.
+/// The activity of a PE in a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Local kernels, and copies between local arrays.
     Compute,
-    /// Calls that move data, and copies from and to what they move.
+    /// Calls that move data, and copies to and from their buffers.
     Communicate,
     /// Waits for nonblocking calls.
     Wait,
@@ -17,7 +17,7 @@ impl Activity {
     /// All activities.
     pub const ALL: [Self; 3] = [Self::Compute, Self::Communicate, Self::Wait];
 
-    /// The word for it.
+    /// Returns the name of the activity.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,10 +28,10 @@ impl Activity {
     }
 }
 
-/// A span of time, in nanoseconds from the beginning of a run.
+/// A span of time, in nanoseconds from the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What the PE does.
+    /// The activity of the PE.
     pub activity: Activity,
     /// When it begins.
     pub from_ns: u64,
@@ -47,13 +47,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for a run that begins now.
+    /// Returns a recorder for a run that starts now.
     #[must_use]
     pub fn begin() -> Self {
         Self { begun: Instant::now(), spans: RefCell::default() }
     }
 
-    /// The time since the beginning of the run.
+    /// Returns the time since the start of the run.
     #[must_use]
     pub fn elapsed_ns(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_nanos()).expect("a run of less than centuries")
@@ -82,7 +82,7 @@ impl Recorder {
         result
     }
 
-    /// What was recorded, in its order.
+    /// Returns the recorded spans, in order.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
         self.spans.borrow().clone()

@@ -1,4 +1,4 @@
-//! What an application prints.
+//! The output of an application.
 
 use std::{fs, process::ExitCode};
 
@@ -10,13 +10,13 @@ use crate::{
     timeline::{Shares, Timeline},
 };
 
-/// What PE 0 tells of the runs.
+/// The report of PE 0 about the runs.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
     application: &'static str,
     /// The size and the layout.
     problem: String,
-    /// How it was computed.
+    /// The variant of the algorithm.
     variant: String,
     kernels: &'static str,
     pes: u32,
@@ -29,7 +29,7 @@ pub struct Report {
     timeline: Option<Timeline>,
 }
 
-/// Prints the report of an application, or the error that it ended with, and gives its exit status.
+/// Prints the report of an application, or its error, and returns the exit status.
 #[must_use]
 pub fn conclude(ended: Result<Option<Report>>, common: &Common) -> ExitCode {
     let printed = ended.and_then(|report| report.map_or(Ok(()), |report| report.print(common)));
@@ -42,7 +42,7 @@ pub fn conclude(ended: Result<Option<Report>>, common: &Common) -> ExitCode {
     }
 }
 
-/// The middle of some times.
+/// Returns the median of some times.
 fn median(times: &[f64]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -55,7 +55,7 @@ fn median(times: &[f64]) -> f64 {
 }
 
 impl Report {
-    /// The report of runs of `flops` operations each.
+    /// Returns the report of runs of `flops` operations each.
     #[must_use]
     pub fn new<R>(
         application: &'static str,
@@ -80,13 +80,13 @@ impl Report {
         }
     }
 
-    /// Adds the words for a check that has succeeded.
+    /// Adds the text of a successful check.
     #[must_use]
     pub fn checked(self, check: Option<String>) -> Self {
         Self { check, ..self }
     }
 
-    /// Prints the report, and writes the picture where `common` wants it.
+    /// Prints the report, and writes the picture if `common` asks for it.
     fn print(&self, common: &Common) -> Result<()> {
         if common.json {
             println!("{}", serde_json::to_string(self).context("the report in JSON")?);
@@ -126,7 +126,7 @@ mod tests {
     use super::median;
 
     #[test]
-    fn the_median_lies_in_the_middle() {
+    fn median_is_the_middle_time() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
     }

@@ -1,9 +1,9 @@
-//! Checks a product by entries that are computed anew.
+//! Checks a product against entries that are computed again.
 //!
-//! Freivalds (1979), "Fast probabilistic algorithms": C = A B if C x = A (B x) for a random x, but
-//! for a chance of one in the values of an entry of x. All entries are integers, and all sums are
-//! less than 2^53, so both sides are exact and have to be equal. Small products are also compared
-//! entry by entry with the sums of the definition.
+//! Freivalds (1979), "Fast probabilistic algorithms": if C x = A (B x) for a random x, then C = A
+//! B. This is wrong only with a probability of one over the number of values of an entry of x. All
+//! entries are integers, and all sums are less than 2^53, so both sides are exact and must be
+//! equal. Small products are also compared entry by entry with the sums of the definition.
 
 use consort::{Result, Sum, Team};
 use consort_apps_kernels::{
@@ -13,16 +13,16 @@ use consort_apps_kernels::{
 
 use crate::Problem;
 
-/// Bits of an entry of x.
+/// The number of bits in an entry of x.
 const BITS: u32 = 12;
 
-/// Vectors that are tried.
+/// The number of random vectors to try.
 const VECTORS: u64 = 3;
 
 /// The longest extent of products that are compared entry by entry.
 const SMALL: usize = 300;
 
-/// A product that is wrong.
+/// The error of a wrong product.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the product is wrong: {differences} comparisons fail")]
 pub struct Wrong {
@@ -30,7 +30,8 @@ pub struct Wrong {
     pub differences: usize,
 }
 
-/// What part of A times a vector this PE computes: some rows, by the entries' definition.
+/// Returns this PE's part of A times a vector: some rows, computed from the definition of the
+/// entries.
 fn rows_times(
     world: Team<'_>,
     (matrix, rows, columns): (u64, usize, usize),
@@ -41,7 +42,7 @@ fn rows_times(
     Ok(world.all_gather_vector(&own)?.0)
 }
 
-/// Compares `c` with A B. Returns what was done, or what differs. Collective.
+/// Compares `c` with A B. Returns a text that says what was checked, or the error. Collective.
 ///
 /// # Errors
 /// See [`Team`].
@@ -56,7 +57,7 @@ pub fn check(world: Team<'_>, problem: &Problem, c: &Matrix) -> Result<Result<St
         let mut cx = vec![0.0; rows];
         c.entries().for_each(|(row, column, entry)| cx[row] += entry * x[column]);
         world.all_reduce_in_place(&mut cx, Sum)?;
-        // All PEs have the same.
+        // All PEs have the same values here.
         differences += cx.iter().zip(&abx).filter(|(one, other)| one != other).count();
     }
     let is_small = rows.max(inner).max(columns) <= SMALL;

@@ -1,17 +1,16 @@
 //! SUMMA: the product C = A B of matrices that are distributed over a grid of PEs.
 //!
 //! Source: van de Geijn and Watts (1997), "SUMMA: scalable universal matrix multiplication
-//! algorithm". The matrices are cut into square blocks, which are dealt to the grid in both
-//! dimensions. Step k broadcasts the own rows of block column k of A along each row of the grid,
-//! and the own columns of block row k of B along each column; then each PE adds the product of its
-//! two panels to its part of C.
+//! algorithm". The matrices are cut into square blocks, which are distributed over the grid in both
+//! dimensions. Step k broadcasts block column k of A along the rows of the grid, and block row k of
+//! B along the columns. Then each PE adds the product of its two panels to its part of C.
 //!
 //! With [`Mode::Overlap`] the panels of step k + 1 are broadcast while those of step k are
-//! multiplied. A PE computes in strips of columns and lets its nonblocking calls progress between
+//! multiplied. A PE computes in strips of columns and progresses its nonblocking calls between
 //! them.
 //!
-//! Cost: 2 M N K operations over all PEs; a PE sends or receives K (M/R + N/C) elements in a grid
-//! of R by C.
+//! Cost: 2 M N K operations over all PEs. In a grid of R by C, a PE sends or receives K (M/R + N/C)
+//! elements.
 
 mod check;
 
@@ -28,7 +27,7 @@ use consort_apps_kernels::{
 
 pub use check::{Wrong, check};
 
-/// Blocks of columns that are multiplied between two polls of the nonblocking calls.
+/// The number of block columns to multiply between two polls of the nonblocking calls.
 const STRIP_BLOCKS: usize = 1;
 
 /// The extents of the matrices, and how they are distributed.
@@ -47,7 +46,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The operations of the product.
+    /// Returns the number of floating-point operations of the product.
     #[must_use]
     pub fn flops(&self) -> f64 {
         2.0 * self.rows as f64 * self.inner as f64 * self.columns as f64
@@ -59,7 +58,7 @@ pub struct Summa<'p> {
     world: Team<'p>,
     grid: Grid<'p>,
     problem: Problem,
-    /// The factors, of which all entries are integers.
+    /// The factors. All their entries are integers.
     a: Matrix,
     b: Matrix,
 }
@@ -83,7 +82,7 @@ impl<'p> Summa<'p> {
         Ok(Self { world, grid, problem, a, b })
     }
 
-    /// A matrix C of zeros.
+    /// Returns a matrix C of zeros.
     #[must_use]
     pub fn zeros(&self) -> Matrix {
         Matrix::new(self.a.rows, self.b.columns, |_, _| 0.0)
@@ -114,7 +113,7 @@ impl<'p> Summa<'p> {
         Ok(())
     }
 
-    /// This PE's panels of a step, which only their owners fill.
+    /// Returns this PE's panels of a step. Only the owners fill them.
     fn pack(&self, step: usize, [mut a, mut b]: Panels) -> Panels {
         let width = self.a.columns.width(step);
         a.resize(self.a.rows.own_len() * width, 0.0);

@@ -33,7 +33,7 @@ struct Arguments {
     #[command(flatten)]
     matrices: BlockCyclic,
 
-    /// Rows of A, its columns, and columns of B, instead of a size
+    /// Rows of A, columns of A and columns of B, instead of a size
     #[arg(long, value_name = "M,K,N", value_parser = extents, conflicts_with = "size")]
     extents: Option<[usize; 3]>,
 }
@@ -46,11 +46,11 @@ fn extents(text: &str) -> Result<[usize; 3]> {
         {
             Ok([rows, inner, columns])
         }
-        _ => bail!("give three extents from 1 to {}, as in 300,200,100", EXTENTS.end()),
+        _ => bail!("expected three extents from 1 to {}, as in 300,200,100", EXTENTS.end()),
     }
 }
 
-/// The program of a PE, and its report.
+/// Runs the program of one PE and returns its report.
 fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
     let (world, common, matrices) = (pe.world(), &arguments.common, &arguments.matrices);
     let (block, mode) = (matrices.block, matrices.mode());

@@ -1,4 +1,5 @@
-//! The factorization on threads: both modes, orders that blocks do not divide, and the command.
+//! The factorization on threads: both modes, orders that are not multiples of the block size, and
+//! the command.
 
 use consort_sandbox as _;
 
@@ -10,7 +11,7 @@ use consort_apps_kernels::{
 
 const CHOLESKY: Application = Application(env!("CARGO_BIN_EXE_cholesky"));
 
-/// Factors in both modes, which have to give the same and pass the check.
+/// Factors in both modes. Both factors must be equal and pass the check.
 fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
     let problem = Problem { order, block, shape };
     let program = |pe: &Pe| {
@@ -38,11 +39,11 @@ fn factors_are_right_in_both_modes() {
         factors(pes, shape, 131, 12);
         factors(pes, shape, 256, 48);
     }
-    factors(2, Shape { rows: 1, columns: 2 }, 400, 64); // by random vectors alone
+    factors(2, Shape { rows: 1, columns: 2 }, 400, 64); // checked only with random vectors
 }
 
 #[test]
-fn grids_need_not_be_square_nor_full() {
+fn grids_may_be_oblong_and_partly_empty() {
     factors(6, Shape { rows: 3, columns: 2 }, 150, 9);
     factors(6, Shape { rows: 2, columns: 3 }, 150, 9);
     factors(4, Shape { rows: 4, columns: 1 }, 100, 7);
@@ -90,7 +91,7 @@ fn a_matrix_without_a_factor_is_refused() {
 }
 
 #[test]
-fn the_command_checks_and_refuses() {
+fn command_checks_results_and_refuses_bad_options() {
     let folder = tempfile::tempdir().expect("a folder");
     let cholesky = |arguments: &[&str]| CHOLESKY.run(arguments, folder.path());
     let (done, [out, error]) = cholesky(&["-n", "2", "--size", "90", "--block", "32", "--check"]);
@@ -102,7 +103,7 @@ fn the_command_checks_and_refuses() {
 }
 
 #[test]
-fn the_examples_of_its_help_work() {
+fn examples_of_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let smaller = [("--size", "200")];
     CHOLESKY.try_examples(&smaller, include_str!("../../README.md"), folder.path());

@@ -1,7 +1,8 @@
-//! How the array lies on the PEs, and its transforms.
+//! The distribution of the array over the PEs, and its transforms.
 //!
-//! In space each PE has whole rows along x, and its array has the order z, y, x; transformed it has
-//! whole rows along z, in the order x, y, z. The last index is that of neighbours in memory.
+//! In space each PE has whole rows along x, and its array has the order z, y, x. After the
+//! transform it has whole rows along z, in the order x, y, z. The last index is contiguous in
+//! memory.
 
 mod parts;
 mod pencils;

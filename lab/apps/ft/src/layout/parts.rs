@@ -1,4 +1,4 @@
-//! What all layouts have: the region of each PE, and what transforms need.
+//! The parts that all layouts share: the region of each PE, and the data that transforms need.
 
 use std::ops::Range;
 
@@ -23,10 +23,10 @@ impl Region {
 
 /// A layout of the array.
 pub(crate) trait Parts {
-    /// The own points in space.
+    /// Returns this PE's points in space.
     fn space(&self) -> Region;
 
-    /// The own points of the transformed array.
+    /// Returns this PE's points of the transformed array.
     fn spectrum(&self) -> Region;
 
     /// Transforms the array. Collective.
@@ -55,7 +55,7 @@ impl Transforms {
     }
 }
 
-/// What the transforms of any layout need.
+/// The data that the transforms of any layout need.
 pub(crate) struct Plan {
     /// The points along x, y and z.
     pub(crate) extents: [usize; 3],

@@ -1,10 +1,10 @@
-//! The layout in two dimensions: each PE has some rows of some planes, in a grid of PEs, and two
-//! exchanges transpose the array, in the rows of the grid and in its columns.
+//! The layout in two dimensions: the PEs form a grid, and each PE has some rows of some planes. Two
+//! exchanges transpose the array: one in the rows of the grid and one in its columns.
 //!
-//! In space a row of the grid shares planes of constant z, and its PEs have different y. Between
-//! the exchanges its PEs have different x, whole rows along y, and the array has the order z, x, y.
-//! Then a column of the grid, whose PEs had different z, shares these x, and its PEs get different
-//! y.
+//! In space, a row of the grid shares planes of constant z, and its PEs have different y. Between
+//! the exchanges, its PEs have different x and whole rows along y. The array then has the order z,
+//! x, y. In the second exchange, a column of the grid shares these x. Its PEs had different z, and
+//! get different y.
 
 use consort::{Grid, Result, Team};
 use consort_apps_kernels::{Complex64, recorder::Recorder};
@@ -28,7 +28,7 @@ fn send(plane: &[Complex64], width: usize, pes: usize, blocks: &mut Blocks<'_>) 
     }
 }
 
-/// Puts the parts of rows that have come together. `row` says where a row begins.
+/// Joins the parts of rows that have arrived together. `row` returns where a row begins.
 fn join(
     (to, row): (&mut [Complex64], impl Fn(usize) -> usize),
     (pes, part): (usize, usize),
@@ -42,8 +42,8 @@ fn join(
 }
 
 impl<'p> Pencils<'p> {
-    /// The layout for a grid whose columns divide the extents along x and y, and whose rows those
-    /// along y and z. Collective.
+    /// Returns the layout for a grid. The columns of the grid must divide the extents along x and
+    /// y, and its rows the extents along y and z. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
@@ -56,7 +56,7 @@ impl<'p> Pencils<'p> {
         Ok(Self { grid: world.cartesian(rows)?, plan: Plan::new(extents, exchange) })
     }
 
-    /// The PEs of a row and of a column of the grid.
+    /// Returns the number of PEs in a row and in a column of the grid.
     fn pes(&self) -> (usize, usize) {
         (self.grid.row.size() as usize, self.grid.column.size() as usize)
     }

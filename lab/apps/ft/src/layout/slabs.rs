@@ -1,8 +1,9 @@
 //! The layout in one dimension: each PE has some planes, and one exchange transposes the array.
 //!
-//! Forward, a plane of constant z is transformed along x and y, and leaves at once; what has come
-//! is transformed along z. Back, a plane of constant x is transformed along z and leaves; its rows
-//! are transformed along y where they arrive, and along x when all have.
+//! Forward, a PE transforms a plane of constant z along x and y and sends it at once. It transforms
+//! the data that arrives along z. In the inverse direction, it transforms a plane of constant x
+//! along z and sends it. The receiver transforms the rows along y as they arrive, and along x when
+//! all have arrived.
 
 use consort::{Result, Team};
 use consort_apps_kernels::{Complex64, recorder::Recorder};
@@ -19,7 +20,7 @@ pub(crate) struct Slabs<'p> {
 }
 
 impl<'p> Slabs<'p> {
-    /// The layout for PEs whose number divides the extents along x and z.
+    /// Returns the layout. The number of PEs must divide the extents along x and z.
     pub(crate) fn new(team: Team<'p>, extents: [usize; 3], exchange: Exchange) -> Self {
         Self { team, plan: Plan::new(extents, exchange) }
     }

@@ -11,7 +11,7 @@ const EXCHANGES: [Exchange; 3] =
 
 const FT: Application = Application(env!("CARGO_BIN_EXE_ft"));
 
-/// Solves class S by each exchange, which have to give the same and the published checksums.
+/// Solves class S with each exchange. All must give the published checksums, and the same ones.
 fn solve(pes: u32, layout: Layout) {
     let [class, ..] = Class::ALL;
     assert_eq!(ensure_even(&class, layout, pes), Ok(()));
@@ -55,7 +55,7 @@ fn uneven_shares_are_refused() {
 }
 
 #[test]
-fn the_command_checks_and_refuses() {
+fn command_checks_results_and_refuses_bad_options() {
     let folder = tempfile::tempdir().expect("a folder");
     let ft = |arguments: &[&str]| FT.run(arguments, folder.path());
     let (done, [out, error]) = ft(&["-n", "2", "--check", "--repeat", "1"]);
@@ -63,7 +63,7 @@ fn the_command_checks_and_refuses() {
     let (done, [_, error]) = ft(&["-n", "3"]);
     assert!(!done && error.contains("cannot share the 64 points"), "{error}");
     let (done, [_, error]) = ft(&["--class", "Z"]);
-    assert!(!done && error.contains("S, W, A and B"), "{error}");
+    assert!(!done && error.contains("S, W, A or B"), "{error}");
     let (done, [_, error]) = ft(&["--grid", "2x2"]);
     assert!(!done && error.contains("--grid is for --layout pencils"), "{error}");
     let (done, [_, error]) = ft(&["--exchange", "whole", "--pack", "2"]);
@@ -71,7 +71,7 @@ fn the_command_checks_and_refuses() {
 }
 
 #[test]
-fn the_examples_of_its_help_work() {
+fn examples_of_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     FT.try_examples(&[("--class", "S")], include_str!("../../README.md"), folder.path());
 }

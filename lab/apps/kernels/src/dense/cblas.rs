@@ -1,5 +1,5 @@
-//! Dense kernels of the system's OpenBLAS, on the calling thread alone.
-#![expect(unsafe_code, reason = "calls a library in C")]
+//! Dense kernels of the system's OpenBLAS, which run on the calling thread only.
+#![expect(unsafe_code, reason = "calls a C library")]
 
 use std::{
     ffi::{c_char, c_int},
@@ -40,7 +40,7 @@ unsafe extern "C" {
 
 struct Cblas;
 
-/// The kernels. PEs are the only threads.
+/// Returns the kernels. OpenBLAS starts no threads: the PEs are the only threads.
 pub(super) fn kernels() -> &'static dyn Dense {
     static ALONE: Once = Once::new();
     ALONE.call_once(|| openblas_set_num_threads(1));
@@ -64,8 +64,8 @@ fn product(alpha: f64, mut c: ViewMut<'_>, a: View<'_>, (b, op): (View<'_>, c_in
     let [m, n, k] = [rows, columns, inner].map(int);
     let [lda, ldb, ldc] = [a.stride(), b.stride(), c.stride()].map(int);
     let (a, b, c) = (a.data().as_ptr(), b.data().as_ptr(), c.data().as_mut_ptr());
-    // SAFETY: each view holds the elements that its extents and stride lead to, and C is borrowed
-    // for changes.
+    // SAFETY: each view has all elements that its extents and stride address, and C is mutably
+    // borrowed.
     unsafe {
         cblas_dgemm(COLUMN_MAJOR, NOT_TRANSPOSED, op, m, n, k, alpha, a, lda, b, ldb, 1.0, c, ldc);
     }
@@ -105,7 +105,7 @@ impl Dense for Cblas {
         }
         let [m, n, lda, ldb] = [b.rows(), order, l.stride(), b.stride()].map(int);
         let (l, b) = (l.data().as_ptr(), b.data().as_mut_ptr());
-        // SAFETY: as above; B is borrowed for changes.
+        // SAFETY: as above; B is mutably borrowed.
         unsafe {
             cblas_dtrsm(
                 COLUMN_MAJOR,
@@ -131,8 +131,8 @@ impl Dense for Cblas {
         }
         let ([n, lda], mut info) = ([a.rows(), a.stride()].map(int), 0);
         let (a, triangle) = (a.data().as_mut_ptr(), c"L".as_ptr());
-        // SAFETY: the view holds all elements of A and is borrowed for changes; what the function
-        // takes by reference lives until it returns.
+        // SAFETY: the view has all elements of A and is mutably borrowed. The arguments passed by
+        // reference live until the function returns.
         unsafe { dpotrf_(triangle, &raw const n, a, &raw const lda, &raw mut info, 1) };
         match usize::try_from(info).expect("arguments that LAPACK accepts") {
             0 => Ok(()),

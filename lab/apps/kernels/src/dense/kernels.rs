@@ -1,8 +1,8 @@
-//! What a library of dense kernels offers.
+//! The interface of a library of dense kernels.
 
 use super::{View, ViewMut};
 
-/// A matrix that has no Cholesky factor.
+/// The error of a matrix without a Cholesky factor.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the matrix is not positive definite: its leading part of order {order} is not")]
 pub struct NotPositiveDefinite {
@@ -12,7 +12,7 @@ pub struct NotPositiveDefinite {
 
 /// The dense kernels of a library.
 pub trait Dense: Sync {
-    /// The name of the library.
+    /// Returns the name of the library.
     fn name(&self) -> &'static str;
 
     /// C += A B.
@@ -21,14 +21,14 @@ pub trait Dense: Sync {
     /// C -= A Bᵀ.
     fn subtract_product(&self, c: ViewMut<'_>, a: View<'_>, b: View<'_>);
 
-    /// C -= A Aᵀ in the lower triangle of C. What lies above the diagonal is undefined afterwards.
+    /// C -= A Aᵀ in the lower triangle of C. The part above the diagonal is undefined afterwards.
     fn subtract_square(&self, c: ViewMut<'_>, a: View<'_>);
 
-    /// B := B L⁻ᵀ, where L is lower triangular. What lies above its diagonal is not read.
+    /// B := B L⁻ᵀ, where L is lower triangular. The part above its diagonal is not read.
     fn solve(&self, l: View<'_>, b: ViewMut<'_>);
 
-    /// The Cholesky factor L of A = L Lᵀ, in place of the lower triangle of A. What lies above the
-    /// diagonal is not read, and undefined afterwards.
+    /// Replaces the lower triangle of A by the Cholesky factor L of A = L Lᵀ. The part above the
+    /// diagonal is not read, and is undefined afterwards.
     ///
     /// # Errors
     /// [`NotPositiveDefinite`].

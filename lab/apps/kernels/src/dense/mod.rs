@@ -1,6 +1,6 @@
 //! Dense kernels on one PE: products, triangular solves, small factorizations.
 //!
-//! Matrices are stored by columns, as in BLAS. A view is a part of one: column `j` begins at
+//! Matrices are stored by columns, as in BLAS. A view is a part of a matrix: column `j` begins at
 //! `j * stride`.
 
 #[cfg(feature = "cblas")]
@@ -13,7 +13,7 @@ mod view;
 pub use kernels::{Dense, NotPositiveDefinite};
 pub use view::{Part, View, ViewMut};
 
-/// The kernels of this build.
+/// Returns the kernels of this build.
 #[must_use]
 pub fn dense() -> &'static dyn Dense {
     #[cfg(feature = "cblas")]

@@ -1,14 +1,15 @@
-//! Dense kernels in Rust: the products of the crate `matrixmultiply`, and recursions on them.
+//! Dense kernels in Rust: the products of the crate `matrixmultiply`, and recursive algorithms that
+//! use them.
 //!
-//! A factorization or a solve of order n is two of order n/2 and a product (Gustavson 1997,
-//! "Recursion leads to automatic variable blocking for dense linear-algebra algorithms").
-#![expect(unsafe_code, reason = "calls a product that takes pointers")]
+//! A factorization or a solve of order n consists of two of order n/2 and a product (Gustavson
+//! 1997, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms").
+#![expect(unsafe_code, reason = "calls a product function that takes pointers")]
 
 use super::{Dense, NotPositiveDefinite, View, ViewMut};
 
-/// Orders up to which the recursions end in loops.
+/// The recursions use loops up to this order.
 const SMALL: usize = 16;
-/// Orders up to which half a square costs more than a product.
+/// Up to this order, half a square costs more than a full product.
 const SMALL_SQUARE: usize = 64;
 
 pub(super) struct Native;
@@ -95,8 +96,8 @@ fn product(
     let [down, right] = strides.map(usize::cast_signed);
     let (a_stride, c_stride) = (a.stride().cast_signed(), c.stride().cast_signed());
     let (a, b, c) = (a.data().as_ptr(), b.data().as_ptr(), c.data().as_mut_ptr());
-    // SAFETY: each view holds the elements that its extents and strides lead to, C is borrowed for
-    // changes and its columns do not overlap.
+    // SAFETY: each view has all elements that its extents and strides address. C is mutably
+    // borrowed, and its columns do not overlap.
     unsafe {
         matrixmultiply::dgemm(
             rows, inner, columns, alpha, a, 1, a_stride, b, down, right, 1.0, c, 1, c_stride,

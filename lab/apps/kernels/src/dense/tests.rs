@@ -1,8 +1,8 @@
-//! The kernels of this build, by their definitions.
+//! Compares the kernels of this build with their definitions.
 
 use super::{NotPositiveDefinite, View, ViewMut, dense};
 
-/// A matrix whose columns have room below.
+/// A matrix with unused space below each column.
 struct Padded {
     data: Vec<f64>,
     extents: (usize, usize),
@@ -70,7 +70,7 @@ fn a_square_is_a_product_in_the_lower_triangle() {
 
 fn lower(row: usize, column: usize) -> f64 {
     match row.cmp(&column) {
-        std::cmp::Ordering::Less => f64::NAN, // is not read
+        std::cmp::Ordering::Less => f64::NAN, // not read
         std::cmp::Ordering::Equal => 4.0 + (row % 3) as f64,
         std::cmp::Ordering::Greater => some(row, column) / 64.0,
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, Range};
 
-/// A part of a matrix, whose elements lie in `D`: a [`View`] or a [`ViewMut`].
+/// A part of a matrix whose elements are in `D`: a [`View`] or a [`ViewMut`].
 #[derive(Clone, Copy, Debug)]
 pub struct Part<D> {
     data: D,
@@ -14,10 +14,10 @@ pub struct Part<D> {
 /// A part of a matrix.
 pub type View<'m> = Part<&'m [f64]>;
 
-/// A part of a matrix that may be changed.
+/// A mutable part of a matrix.
 pub type ViewMut<'m> = Part<&'m mut [f64]>;
 
-/// The elements of a slice that lie in a part, from the first to the last.
+/// Returns the range of a slice from the first to the last element of a part.
 fn extent(rows: &Range<usize>, columns: &Range<usize>, stride: usize) -> Range<usize> {
     if rows.is_empty() || columns.is_empty() {
         return 0..0;
@@ -32,7 +32,7 @@ fn assert_fits(len: usize, rows: usize, columns: usize, stride: usize) {
 }
 
 impl<D: Deref<Target = [f64]>> Part<D> {
-    /// The matrix in `data` whose columns begin `stride` elements apart.
+    /// Returns the matrix in `data` whose columns begin `stride` elements apart.
     ///
     /// # Panics
     /// When its columns overlap or `data` is too short.
@@ -42,19 +42,19 @@ impl<D: Deref<Target = [f64]>> Part<D> {
         Self { data, rows, columns, stride }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The distance of columns.
+    /// Returns the distance between columns.
     #[must_use]
     pub fn stride(&self) -> usize {
         self.stride
@@ -62,19 +62,19 @@ impl<D: Deref<Target = [f64]>> Part<D> {
 }
 
 impl<'m> View<'m> {
-    /// The elements from the first to the last, with what lies between columns.
+    /// Returns the elements from the first to the last, including the gaps between columns.
     #[must_use]
     pub fn data(&self) -> &'m [f64] {
         self.data
     }
 
-    /// The elements of a column.
+    /// Returns the elements of a column.
     #[must_use]
     pub fn column(&self, column: usize) -> &'m [f64] {
         &self.data[extent(&(0..self.rows), &(column..column + 1), self.stride)]
     }
 
-    /// Copies the elements to where its columns follow each other.
+    /// Copies the columns to `to`, one directly after the other.
     ///
     /// # Panics
     /// When the lengths differ.
@@ -85,10 +85,10 @@ impl<'m> View<'m> {
         }
     }
 
-    /// A part of this part.
+    /// Returns a part of this part.
     ///
     /// # Panics
-    /// When it reaches out.
+    /// When it exceeds this part.
     #[must_use]
     pub fn part(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
         assert!(rows.end <= self.rows && columns.end <= self.columns, "{rows:?}, {columns:?}");
@@ -98,22 +98,22 @@ impl<'m> View<'m> {
 }
 
 impl ViewMut<'_> {
-    /// The elements from the first to the last, with what lies between columns.
+    /// Returns the elements from the first to the last, including the gaps between columns.
     #[must_use]
     pub fn data(&mut self) -> &mut [f64] {
         self.data
     }
 
-    /// The same part, to be read.
+    /// Returns the same part, read-only.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View { data: self.data, rows: self.rows, columns: self.columns, stride: self.stride }
     }
 
-    /// A part of this part.
+    /// Returns a part of this part.
     ///
     /// # Panics
-    /// When it reaches out.
+    /// When it exceeds this part.
     #[must_use]
     pub fn part(&mut self, rows: Range<usize>, columns: Range<usize>) -> ViewMut<'_> {
         assert!(rows.end <= self.rows && columns.end <= self.columns, "{rows:?}, {columns:?}");
@@ -121,7 +121,7 @@ impl ViewMut<'_> {
         ViewMut { data, rows: rows.len(), columns: columns.len(), stride: self.stride }
     }
 
-    /// The columns before `column`, and the others.
+    /// Returns the columns before `column`, and the rest.
     ///
     /// # Panics
     /// When there are fewer columns.

@@ -1,5 +1,5 @@
-//! Transforms of the system's FFTW, by plans that it has measured.
-#![expect(unsafe_code, reason = "calls a library in C")]
+//! Transforms with the system's FFTW, with measured plans.
+#![expect(unsafe_code, reason = "calls a C library")]
 
 use std::{
     ffi::{c_int, c_uint},
@@ -11,10 +11,10 @@ use num_complex::Complex64;
 
 use super::{Direction, Rows};
 
-/// Plans serve arrays at any address.
+/// Plans work for arrays at any address.
 const UNALIGNED: c_uint = 1 << 1;
 
-/// A plan of FFTW, of which only pointers are known.
+/// An FFTW plan. It is only used through pointers.
 #[repr(C)]
 struct Opaque([u8; 0]);
 
@@ -28,7 +28,7 @@ unsafe extern "C" {
     fn fftw_destroy_plan(plan: *mut Opaque);
 }
 
-/// FFTW plans on one thread at a time; it executes plans on any.
+/// FFTW may plan on one thread at a time. It executes plans on any thread.
 fn planner() -> MutexGuard<'static, ()> {
     static PLANNER: Mutex<()> = Mutex::new(());
     PLANNER.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     plan: NonNull<Opaque>,
 }
 
-// SAFETY: FFTW's plans belong to no thread.
+// SAFETY: an FFTW plan is not tied to a thread.
 unsafe impl Send for Plan {}
 
 impl Plan {
@@ -69,7 +69,7 @@ impl Rows for Plan {
 impl Drop for Plan {
     fn drop(&mut self) {
         let _alone = planner();
-        // SAFETY: the plan is not used any more, and no other thread plans.
+        // SAFETY: the plan is not used after this, and no other thread plans.
         unsafe { fftw_destroy_plan(self.plan.as_ptr()) };
     }
 }

@@ -8,13 +8,13 @@ mod transform;
 
 pub use transform::{Direction, Rows};
 
-/// The name of the library of [`rows`].
+/// Returns the name of the library of [`rows`].
 #[must_use]
 pub fn library() -> &'static str {
     if cfg!(feature = "fftw") { "FFTW" } else { "RustFFT" }
 }
 
-/// The transform of rows of `len` elements.
+/// Returns the transform for rows of `len` elements.
 #[must_use]
 pub fn rows(len: usize, direction: Direction) -> Box<dyn Rows> {
     #[cfg(feature = "fftw")]

@@ -1,4 +1,4 @@
-//! Transforms in Rust, by the crate `rustfft`.
+//! Transforms in Rust, with the crate `rustfft`.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What a library of transforms offers.
+//! The interface of a library of transforms.
 
 use num_complex::Complex64;
 
-/// The sign of a transform's exponent. Neither way divides by the length.
+/// The sign of a transform's exponent. Neither direction divides by the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Minus.

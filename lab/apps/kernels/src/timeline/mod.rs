@@ -1,7 +1,7 @@
-//! What all PEs do when, and pictures of it.
+//! Records when all PEs compute, communicate and wait, and draws pictures of it.
 //!
-//! Each PE's times count from the barrier before the run, so bars of different machines are as far
-//! apart as their PEs have left it.
+//! Each PE counts time from the barrier before the run. Bars of different machines are therefore
+//! shifted by the difference in time at which their PEs left that barrier.
 
 mod svg;
 mod text;
@@ -19,16 +19,16 @@ pub struct Timeline {
 /// The shares of a run's time, added up over all PEs.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Shares {
-    /// Of computing.
+    /// Computing.
     pub compute: f64,
-    /// Of communicating.
+    /// Communicating.
     pub communicate: f64,
-    /// Of waiting.
+    /// Waiting.
     pub wait: f64,
 }
 
 impl Timeline {
-    /// Gathers what the PEs have recorded. PE 0 gets it, and the others `None`. Collective.
+    /// Gathers the records of all PEs. PE 0 gets the time line, the others get `None`. Collective.
     ///
     /// # Errors
     /// See [`Team`].
@@ -47,12 +47,12 @@ impl Timeline {
         }))
     }
 
-    /// The end of the last span.
+    /// Returns the end of the last span.
     fn end_ns(&self) -> u64 {
         self.pes.iter().flatten().map(|span| span.to_ns).max().unwrap_or(0).max(1)
     }
 
-    /// The shares of the time from the beginning to the last span's end.
+    /// Returns the shares of the time from the start to the end of the last span.
     #[must_use]
     pub fn shares(&self) -> Shares {
         let whole = self.end_ns() as f64 * self.pes.len() as f64;

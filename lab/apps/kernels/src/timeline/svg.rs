@@ -33,7 +33,8 @@ fn bar((x, y): (f64, f64), width: f64, activity: Activity) -> String {
     )
 }
 
-/// The spans, with neighbours of one activity that the picture cannot tell apart made one.
+/// Returns the spans. Neighbouring spans of one activity that the picture cannot tell apart are
+/// merged.
 fn joined(spans: &[Span], near_ns: f64) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {
@@ -51,7 +52,7 @@ fn joined(spans: &[Span], near_ns: f64) -> Vec<Span> {
 }
 
 impl Timeline {
-    /// A bar for each PE, in SVG.
+    /// Returns a picture in SVG with a bar for each PE.
     #[must_use]
     pub fn svg(&self, title: &str) -> String {
         let (end, inner) = (self.end_ns() as f64, WIDTH - LEFT - 10.0);

@@ -15,7 +15,8 @@ fn mark(activity: Activity) -> char {
 }
 
 impl Timeline {
-    /// A bar of characters for each PE: each column shows what takes most of its time.
+    /// Returns a bar of characters for each PE. Each column shows the activity that takes most of
+    /// its time.
     #[must_use]
     pub fn text(&self) -> String {
         let end = self.end_ns();

@@ -1,4 +1,4 @@
-//! SUMMA on threads: both modes, extents that blocks do not divide, and the command.
+//! SUMMA on threads: both modes, extents that are not multiples of the block size, and the command.
 
 use consort_sandbox as _;
 
@@ -8,7 +8,7 @@ use consort_apps_summa::{Problem, Summa, check};
 
 const SUMMA: Application = Application(env!("CARGO_BIN_EXE_summa"));
 
-/// The products in both modes, if they are right: the own parts of each PE.
+/// Computes the products in both modes and checks them. Returns each PE's part.
 fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
     let problem = Problem { rows, inner, columns, block, shape };
     let program = |pe: &consort::Pe| {
@@ -38,10 +38,10 @@ fn products_are_right_in_both_modes() {
 }
 
 #[test]
-fn grids_need_not_be_square_nor_full() {
+fn grids_may_be_oblong_and_partly_empty() {
     products(6, Shape { rows: 3, columns: 2 }, [100, 50, 64], 9);
     products(4, Shape { rows: 4, columns: 1 }, [70, 3, 90], 16);
-    products(4, Shape { rows: 1, columns: 4 }, [5, 40, 2], 64); // most PEs have nothing
+    products(4, Shape { rows: 1, columns: 4 }, [5, 40, 2], 64); // most PEs have no elements
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_wrong_product_is_found() {
 }
 
 #[test]
-fn the_command_checks_and_refuses() {
+fn command_checks_results_and_refuses_bad_options() {
     let folder = tempfile::tempdir().expect("a folder");
     let summa = |arguments: &[&str]| SUMMA.run(arguments, folder.path());
     let sized = ["-n", "2", "--size", "90", "--block", "32", "--check", "--timeline", "all.svg"];
@@ -80,7 +80,7 @@ fn the_command_checks_and_refuses() {
     assert!(!done && error.contains("time line to nowhere/all.svg: No such file"), "{error}");
     assert_eq!((out.as_str(), error.lines().count()), ("", 1), "before anything runs: {error}");
     let (done, [_, error]) = summa(&["-n", "4", "--grid", "3x2"]);
-    assert!(!done && error.contains("6 places, and there are 4 PEs: 2x2"), "{error}");
+    assert!(!done && error.contains("6 places, but there are 4 PEs: try 2x2"), "{error}");
     let (done, [_, error]) = summa(&["--size", "64", "--extents", "1,2,3"]);
     assert!(!done && error.contains("cannot be used with"), "{error}");
     let (done, [_, error]) = summa(&["--extents", "1,2,0"]);
@@ -88,7 +88,7 @@ fn the_command_checks_and_refuses() {
 }
 
 #[test]
-fn the_examples_of_its_help_work() {
+fn examples_of_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let smaller = [("--size", "200")];
     SUMMA.try_examples(&smaller, include_str!("../../README.md"), folder.path());
@@ -104,7 +104,7 @@ fn comparison_runs_without_the_peer() {
     assert!(rows[0].contains(" overlap ") && rows[1].contains(" blocking "), "{out}");
 }
 
-/// The objects that `consort-lab reproduce G10` reads.
+/// Checks the objects that `consort-lab reproduce G10` reads.
 #[test]
 fn comparison_prints_json() {
     let folder = tempfile::tempdir().expect("a folder");
