@@ -1,18 +1,19 @@
-//! How fast the simulator is: events a second for small messages among thousands of PEs.
+//! Measures the speed of the simulator: events per second for small messages among thousands of
+//! PEs.
 //!
-//! `cargo run --release -p consort-sim --example speed [PES]`, one line a collective: the calls,
-//! how many events they take, how long that takes, and how much memory the process has used so far.
-//! Calls are those of a cluster of LogGP nodes, of 8 bytes, each after all have left the one
-//! before.
+//! `cargo run --release -p consort-sim --example speed [PES]` prints one line for each collective:
+//! the calls, the number of events that they take, how long that takes, and how much memory the
+//! process has used so far. The calls have 8 bytes and run on a cluster of LogGP nodes. Each starts
+//! after all PEs have left the one before.
 
 use std::time::Instant;
 
 use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Op, Sum, SyncModes};
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation, machines::Machine};
 
-/// Calls of a simulation: as many as need no flow control.
+/// Calls in a simulation. This many need no flow control.
 const CALLS: u32 = 4;
-/// Simulations of each.
+/// Simulations of each collective.
 const TIMES: u32 = 5;
 const BYTES: usize = 8;
 
@@ -32,10 +33,10 @@ fn calls(simulation: &Simulation, plans: &Plans) -> Outcome<Op> {
         }
         Ok(())
     };
-    simulation.run(member).expect("it comes to an end")
+    simulation.run(member).expect("the simulation ends")
 }
 
-/// The most memory that the process has used, in MiB, where the system says it.
+/// Returns the peak memory of the process in MiB, if the system reports it.
 fn most_memory_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -45,7 +46,7 @@ fn most_memory_mib() -> u64 {
 
 fn main() {
     let pes = std::env::args().nth(1).map_or(4096, |pes| pes.parse().expect("a number of PEs"));
-    let machine = Machine::find("cluster").expect("it is shipped");
+    let machine = Machine::find("cluster").expect("a shipped machine");
     let simulation = Simulation::on(machine, pes);
     for (collective, candidate) in [
         (Collective::Barrier, "dissemination(radix=2)"),

@@ -13,18 +13,18 @@ pub enum Cause {
     OnChip,
     /// Setting and reading flags.
     Flags,
-    /// Queueing for resources that others use.
+    /// Queueing for resources that others are using.
     Contention,
-    /// Combining, and the work of the calls themselves.
+    /// Combining, and the calls' own work.
     Compute,
 }
 
 impl Cause {
-    /// Every cause.
+    /// All causes.
     pub const EVERY: [Self; 5] =
         [Self::OffChip, Self::OnChip, Self::Flags, Self::Contention, Self::Compute];
 
-    /// The name of the cause.
+    /// Returns the name of the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,12 +54,13 @@ impl Account {
         spent.set(spent.get() + time);
     }
 
-    /// Counts time for which messages occupy the processor, and not the interface alone.
+    /// Counts time for which messages occupy the processor, and not only the interface.
     pub(crate) fn occupy(&self, time: Time) {
         self.occupied.set(self.occupied.get() + time);
     }
 
-    /// The time for which messages have occupied the processor so far. Counted on clusters.
+    /// Returns the time for which messages have occupied the processor so far. It is counted on
+    /// clusters.
     pub(crate) fn occupied(&self) -> Time {
         self.occupied.get()
     }
@@ -76,7 +77,7 @@ impl Account {
         self.transfers.set(self.transfers.get() + lines as u64);
     }
 
-    /// The totals so far.
+    /// Returns the totals so far.
     pub(crate) fn total(&self) -> Total {
         let spent_ns = Cause::EVERY.map(|cause| self.spent[cause as usize].get() as f64 / 1e3);
         Total {
@@ -92,24 +93,24 @@ impl Account {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
     spent_ns: [f64; Cause::EVERY.len()],
-    /// Messages, signals, puts and gets that it began.
+    /// Messages, signals, puts and gets that it started.
     pub messages: u64,
     /// Bytes in them.
     pub bytes: u64,
     /// Transfers of cache lines: loads of lines from another core or from memory, and stores to
-    /// lines that others have copies of. Counted on coherent machines.
+    /// lines that others have copies of. They are counted on coherent machines.
     pub transfers: u64,
 }
 
 impl Total {
-    /// The time that was spent for a cause, in nanoseconds. The rest of a PE's time was spent
-    /// waiting.
+    /// Returns the time that was spent for a cause, in nanoseconds. The rest of a PE's time was
+    /// spent waiting.
     #[must_use]
     pub const fn spent_ns(&self, cause: Cause) -> f64 {
         self.spent_ns[cause as usize]
     }
 
-    /// The sum of the totals of two PEs.
+    /// Returns the sum of the totals of two PEs.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.spent_ns.iter_mut().zip(other.spent_ns) {

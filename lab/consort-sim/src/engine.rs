@@ -1,8 +1,8 @@
 //! Discrete events in virtual time: decides which task runs next, and when.
 //!
 //! Time is counted in picoseconds. Simultaneous events occur in the order in which they were
-//! created or, in explored schedules, in an order that depends on the seed. A task is a PE's
-//! future: it sleeps until a time, or waits until it is woken.
+//! created. In explored schedules, their order depends on the seed. A task is a PE's future: it
+//! sleeps until a time, or waits until it is woken.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,7 +14,7 @@ use std::{
 
 use consort_fabric::splitmix64;
 
-/// Picoseconds since the simulation began.
+/// Picoseconds since the start of the simulation.
 pub(crate) type Time = u64;
 
 /// Converts nanoseconds.
@@ -49,7 +49,7 @@ pub(crate) struct Engine {
     dice: Cell<u64>,
     /// Whether simultaneous events occur in random order.
     shuffles: bool,
-    /// No task goes on beyond this time without an event.
+    /// No task continues beyond this time without an event.
     horizon: Cell<Time>,
     /// The running task.
     running: Cell<u32>,
@@ -72,17 +72,17 @@ impl Engine {
         }
     }
 
-    /// The present time.
+    /// Returns the present time.
     pub(crate) fn now(&self) -> Time {
         self.now.get()
     }
 
-    /// The number of events so far.
+    /// Returns the number of events so far.
     pub(crate) fn happened(&self) -> u64 {
         self.happened.get()
     }
 
-    /// The next random number.
+    /// Returns the next random number.
     fn roll(&self) -> u64 {
         let mut state = self.dice.get();
         let number = splitmix64(&mut state);
@@ -90,12 +90,12 @@ impl Engine {
         number
     }
 
-    /// A random number below `bound`; 0 if `bound` is 0.
+    /// Returns a random number below `bound`; 0 if `bound` is 0.
     pub(crate) fn roll_below(&self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.roll() % bound }
     }
 
-    /// Schedules `what` at a time, or now if that has passed.
+    /// Schedules `what` at a time, or now if that time has passed.
     pub(crate) fn at(&self, at: Time, what: What) {
         let made = self.made.get();
         self.made.set(made + 1);
@@ -104,7 +104,8 @@ impl Engine {
         self.queue.borrow_mut().push(Reverse(Event { at, tie, what }));
     }
 
-    /// Removes the next event and advances the clock to its time; `None` if there is none.
+    /// Removes the next event and advances the clock to its time. Returns `None` if there is no
+    /// event.
     pub(crate) fn next(&self) -> Option<What> {
         let Reverse(event) = self.queue.borrow_mut().pop()?;
         self.now.set(event.at);
@@ -122,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// The running task sleeps until a time.
+    /// Makes the running task sleep until a time.
     pub(crate) fn sleep_until(&self, until: Time) -> impl Future<Output = ()> {
         let mut armed = false;
         poll_fn(move |_| {
@@ -137,23 +138,23 @@ impl Engine {
         })
     }
 
-    /// The running task sleeps for a time.
+    /// Makes the running task sleep for a time.
     pub(crate) fn sleep(&self, time: Time) -> impl Future<Output = ()> {
         self.sleep_until(self.now() + time)
     }
 
-    /// The time of the next event.
+    /// Returns the time of the next event.
     pub(crate) fn next_at(&self) -> Option<Time> {
         self.queue.borrow().peek().map(|Reverse(event)| event.at)
     }
 
-    /// No task goes on beyond this time without an event.
+    /// Sets the time beyond which no task continues without an event.
     pub(crate) fn set_horizon(&self, horizon: Time) {
         self.horizon.set(horizon);
     }
 
-    /// The running task sleeps until a time. Where no other event comes before, the clock is
-    /// advanced at once, without an event.
+    /// Makes the running task sleep until a time. If no other event comes before, the clock
+    /// advances at once, without an event.
     pub(crate) fn reach(&self, until: Time) -> impl Future<Output = ()> {
         let mut armed = false;
         poll_fn(move |_| {
@@ -173,7 +174,7 @@ impl Engine {
         })
     }
 
-    /// The running task waits until `test` returns a value. It is tested each time the task is
+    /// Makes the running task wait until `test` returns a value. It is tested each time the task is
     /// woken.
     pub(crate) fn wait<T>(&self, mut test: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
         poll_fn(move |_| match test() {

@@ -1,9 +1,9 @@
 //! The simulated [`Fabric`]: one call's view of the world.
 //!
-//! Data moves after the costs of an operation have been spent, and data or signals that are sent
-//! arrive later still. The simulation gives no guarantee that a fabric does not give: a put lands
-//! late unless a fence follows. A message of a call that a PE has not begun is never taken for one
-//! of an earlier call.
+//! Data moves after the costs of an operation have been spent. Data or signals that are sent arrive
+//! even later. The simulation gives only the guarantees of a fabric: a put lands late unless a
+//! fence follows. A message of a call that a PE has not started is never taken for a message of an
+//! earlier call.
 
 mod remote;
 
@@ -32,7 +32,7 @@ pub struct Call<'c> {
     /// The offsets of the buffers in the heap, if they are symmetric.
     source_at: Option<usize>,
     target_at: Option<usize>,
-    /// The number of buffers exposed so far in this call, which is also that of the detaches to
+    /// The number of buffers exposed so far in this call, which is also the number of detaches to
     /// wait for.
     exposed: std::cell::Cell<u64>,
 }
@@ -65,7 +65,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The PE of a rank among those that take part.
+    /// Returns the PE of a rank among those that take part.
     fn peer(&self, rank: Rank) -> Rank {
         Rank(self.team.rank(rank.0))
     }
@@ -82,7 +82,7 @@ impl<'c> Call<'c> {
         self.world.engine.now()
     }
 
-    /// The same bytes, in the heap if the buffer is symmetric.
+    /// Returns the same bytes, in the heap if the buffer is symmetric.
     fn resolve(&self, span: Span) -> Span {
         let at = match span.place {
             Place::Source => self.source_at,
@@ -101,7 +101,7 @@ impl<'c> Call<'c> {
         Where { pe: remote.owner, place: remote.span.place, at: remote.span.at + at }
     }
 
-    /// Makes a parcel arrive at a time, but no earlier than the puts before the last fence.
+    /// Makes a parcel arrive at a time, but not earlier than the puts before the last fence.
     fn post(&self, to: Rank, at: Time, parcel: Parcel) {
         self.world.post(self.rank, to, at.max(self.local().fenced.get()), parcel);
     }
@@ -121,7 +121,8 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
-    /// Waits until `test` finds an arrival, and the PE that sent it, if it was one PE.
+    /// Waits until `test` finds an arrival. Also returns the PE that sent it, if it was a single
+    /// PE.
     async fn wait_for<T>(
         &self,
         what: &'static str,
@@ -165,8 +166,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Puts, and returns the first moment at which the data has landed. The signal is delivered
-    /// with the data.
+    /// Puts data, and returns the first moment at which it has landed. The signal is delivered with
+    /// the data.
     async fn put_at(&self, remote: &Remote, at: usize, source: Span, notify: Notify) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(remote, at, source.bytes);

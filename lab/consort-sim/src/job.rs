@@ -23,10 +23,10 @@ use crate::{
     world::World,
 };
 
-/// The window of schedules at random.
+/// The window of random schedules.
 const EXPLORED_WINDOW: u64 = 16;
 
-/// Events from one look at the deadline to the next. An event may copy megabytes.
+/// The number of events between two checks of the deadline. An event may copy megabytes.
 const EVENTS_PER_LOOK: u64 = 1 << 8;
 
 /// The settings of a simulation.
@@ -56,27 +56,27 @@ pub enum SimulationError {
         after_ps: u64,
         /// The seed with which it occurs.
         seed: u64,
-        /// The number of PEs that wait.
+        /// The number of waiting PEs.
         count: usize,
-        /// The number of all PEs.
+        /// The total number of PEs.
         pes: u32,
-        /// The lowest rank of those that wait.
+        /// The lowest rank of a waiting PE.
         first: u32,
     },
-    /// The machine has fewer PEs.
+    /// The machine has fewer PEs than requested.
     #[error("{machine} has {most} PEs, not {asked}")]
     TooManyPes {
         /// The machine.
         machine: String,
         /// The number of its PEs.
         most: u32,
-        /// The number that was asked for.
+        /// The requested number.
         asked: u32,
     },
     /// The deadline has passed.
-    #[error("it took too long")]
+    #[error("the simulation has passed its deadline")]
     OutOfTime,
-    /// No plan can be made.
+    /// There is no plan for the call.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
@@ -88,7 +88,7 @@ pub struct Outcome<R> {
     pub results: Vec<R>,
     /// The account of each PE, by rank.
     pub totals: Vec<Total>,
-    /// The time when the last PE ended, in nanoseconds of virtual time.
+    /// When the last PE ended, in nanoseconds of virtual time.
     pub ended_ns: f64,
     /// The number of events.
     pub events: u64,
@@ -97,15 +97,15 @@ pub struct Outcome<R> {
 }
 
 impl Simulation {
-    /// A simulation of `pes` PEs on a machine: each on a hardware thread of its own, the first
-    /// `pes` threads.
+    /// Returns a simulation of `pes` PEs on a machine. Each PE has its own hardware thread; they
+    /// use the first `pes` threads.
     #[must_use]
     pub const fn on(machine: Machine, pes: u32) -> Self {
         Self::of(Some(machine), pes, window(pes as usize) as u64)
     }
 
-    /// A simulation of `pes` PEs whose operations all take random times that depend on the seed:
-    /// schedules at random. The window is short, so that a few calls use all of it.
+    /// Returns a simulation of random schedules: all operations of its `pes` PEs take random times
+    /// that depend on the seed. The window is short, so a few calls use all of it.
     #[must_use]
     pub const fn explored(pes: u32) -> Self {
         Self::of(None, pes, EXPLORED_WINDOW)
@@ -125,14 +125,14 @@ impl Simulation {
         }
     }
 
-    /// Sets the seed, instead of 0.
+    /// Sets the seed; the default is 0.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Sets the effects, instead of the published ones.
+    /// Sets the effects; the default is the published ones.
     #[must_use]
     pub const fn with(mut self, effects: Effects) -> Self {
         self.effects = effects;
@@ -153,23 +153,23 @@ impl Simulation {
         self
     }
 
-    /// Sets when to give up, in real time.
+    /// Sets the real time at which the simulation gives up.
     #[must_use]
     pub const fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Sets the window, the most calls that may be pending at once, instead of a team's: a power of
-    /// two, at least 4.
+    /// Sets the window, the largest number of pending calls, in place of a team's default. It must
+    /// be a power of two, at least 4.
     #[must_use]
     pub const fn window(mut self, calls: u64) -> Self {
         self.window = calls;
         self
     }
 
-    /// Sets how the PEs of schedules at random are said to lie on nodes, instead of all on one. A
-    /// machine's description says it of the machine's.
+    /// Sets how the PEs of random schedules are placed on nodes; by default all are on one node.
+    /// For a machine, its description determines this.
     #[must_use]
     pub const fn nodes(mut self, nodes: Nodes) -> Self {
         self.nodes = nodes;
@@ -193,7 +193,7 @@ impl Simulation {
         })
     }
 
-    /// The capabilities of the simulated fabric.
+    /// Returns the capabilities of the simulated fabric.
     ///
     /// # Errors
     /// When the machine has fewer PEs.
@@ -208,8 +208,8 @@ impl Simulation {
     /// the deadline passes.
     ///
     /// # Panics
-    /// When the program panics or breaks a rule of the fabric: a message that overtakes a whole
-    /// window of calls, a buffer that is still exposed when its call ends.
+    /// When the program panics or breaks a rule of the fabric. Examples are a message that
+    /// overtakes a whole window of calls, or a buffer that is still exposed when its call ends.
     pub fn run<R>(
         &self,
         program: impl AsyncFn(&Pe<'_>) -> R,
@@ -277,58 +277,59 @@ impl<'w> Pe<'w> {
         Self { world, rank, calls: Cell::new(0) }
     }
 
-    /// Its rank.
+    /// Returns the rank of this PE.
     #[must_use]
     pub const fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of PEs.
+    /// Returns the number of PEs.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.world.pes()
     }
 
-    /// The virtual time, in nanoseconds, when all that the PE has begun is complete.
+    /// Returns the virtual time, in nanoseconds, when all operations that the PE has started are
+    /// complete.
     #[must_use]
     pub fn now_ns(&self) -> f64 {
         self.world.engine.now().max(self.world.costs.settled(self.rank)) as f64 / 1e3
     }
 
-    /// The most calls that may be pending at once. Before it begins another, a PE must know that
-    /// all peers have left the first.
+    /// Returns the largest number of calls that may be pending at once. Before a PE starts another
+    /// call, it must know that all peers have left the first.
     #[must_use]
     pub fn window(&self) -> u64 {
         self.world.local(self.rank).mail.borrow().window()
     }
 
-    /// The number of calls that it has begun.
+    /// Returns the number of calls that this PE has started.
     pub(crate) const fn calls(&self) -> u64 {
         self.calls.get()
     }
 
-    /// Begins the next call. Every PE makes the same calls, one after the other.
+    /// Starts the next call. Every PE makes the same calls, one after the other.
     pub async fn begin<'c>(&'c self, operands: Operands<'c>) -> Call<'c> {
         let all = Ranks { first: 0, stride: 1, count: self.size() };
         self.begin_in(all, operands).await
     }
 
-    /// Begins the next call, of a team of which it is one. Every PE makes the same number of calls.
-    /// Calls of a PE may be under way together if their buffers are symmetric and different, and
-    /// their algorithms use no scratch memory.
+    /// Starts the next call of a team that includes this PE. Every PE makes the same number of
+    /// calls. A PE may have several calls in progress if their buffers are symmetric and different,
+    /// and their algorithms use no scratch memory.
     pub async fn begin_in<'c>(&'c self, team: Ranks, operands: Operands<'c>) -> Call<'c> {
         let call = self.calls.replace(self.calls.get() + 1);
         self.world.costs.begin(self.world.site(self.rank)).await;
         Call::new(self.world, (self.rank, team), call, operands)
     }
 
-    /// The PE's part in asynchronous broadcasts. Each PE has one.
+    /// Returns the PE's part in asynchronous broadcasts. Each PE has one.
     #[must_use]
     pub fn listener(&self) -> Listener<'w> {
         Listener::new(self.world, self.rank)
     }
 
-    /// Waits, at no cost, until all PEs have called this: between timed calls.
+    /// Waits, at no cost, until all PEs have called this. It separates timed calls.
     pub async fn align(&self) {
         self.world.align(self.rank).await;
     }
@@ -338,8 +339,8 @@ impl<'w> Pe<'w> {
         self.world.engine.sleep(crate::engine::picoseconds(time_ns)).await;
     }
 
-    /// Computes for a time while calls of this PE go on beside it: what their messages occupy the
-    /// processor for comes on top.
+    /// Computes for a time while calls of this PE make progress. The time for which their messages
+    /// occupy the processor is added.
     pub async fn compute(&self, time_ns: f64) {
         let (engine, account) = (&self.world.engine, &self.world.local(self.rank).account);
         let (begun, before) = (engine.now(), account.occupied());
@@ -364,13 +365,13 @@ impl<'w> Pe<'w> {
         self.set_heap_of(self.rank, at, data);
     }
 
-    /// Reads a peer's part of the symmetric heap, at once and at no cost: for checks.
+    /// Reads a peer's part of the symmetric heap, at once and at no cost. Checks use it.
     #[must_use]
     pub fn heap_of(&self, peer: Rank, at: usize, bytes: usize) -> Vec<u8> {
         self.world.local(peer).read(consort_fabric::Span::heap(at, bytes))
     }
 
-    /// Writes a peer's part of the symmetric heap, at once and at no cost: for checks.
+    /// Writes a peer's part of the symmetric heap, at once and at no cost. Checks use it.
     pub fn set_heap_of(&self, peer: Rank, at: usize, data: &[u8]) {
         self.world.local(peer).write(consort_fabric::Place::Heap, at, data);
     }

@@ -1,7 +1,7 @@
 //! Simulated machines: the algorithms of Consort in virtual time, and models in closed form.
 //!
-//! A [`Simulation`] runs a program on each PE of a machine. A program makes calls of collectives
-//! through a [`Caller`], or uses the fabric itself, from [`Pe::begin`].
+//! A [`Simulation`] runs a program on each PE of a machine. A program makes collective calls
+//! through a [`Caller`], or uses the fabric directly, from [`Pe::begin`].
 
 #[cfg(test)]
 use consort_sandbox as _;

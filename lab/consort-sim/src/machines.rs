@@ -2,14 +2,14 @@
 //!
 //! A description is TOML: the parts of a machine, and the costs of its operations without
 //! contention. The costs are published measurements of single operations, in the units of their
-//! source. Numbers that are not published are named in the table `provenance`, as assumptions or
-//! with the figures that they are fitted to, and have a comment with their basis. The time of a
-//! collective is not in a file: simulations find it out.
+//! source. Numbers that are not published are listed in the table `provenance`, as assumptions or
+//! with the figures that they are fitted to, and a comment gives their basis. The time of a
+//! collective is not in a file: simulations compute it.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
 //! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of
 //!    machines;
-//! 3. `provenance`: which numbers are assumed, and which fitted;
+//! 3. `provenance`: the numbers that are assumed or fitted;
 //! 4. `model`: the parameters of each machine for estimates.
 
 mod cluster;
@@ -58,19 +58,19 @@ const SHIPPED: [(&str, &str); 12] = [
 /// The machines of [`SHIPPED`] that have been read.
 static READ: [OnceLock<Machine>; SHIPPED.len()] = [const { OnceLock::new() }; SHIPPED.len()];
 
-/// The keys of every description; the others depend on its kind.
+/// The keys that every description has. The others depend on its kind.
 const HEAD_KEYS: [&str; 4] = ["title", "source", "kind", "provenance"];
 
 /// A machine, as in its description file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
-    /// The stem of the file's name, as in `scc`.
+    /// The file name without its extension, as in `scc`.
     pub name: String,
     /// A short description.
     pub title: String,
     /// The source of its numbers.
     pub source: String,
-    /// Which of them are assumed, and which fitted.
+    /// The numbers that are assumed or fitted.
     pub provenance: Provenance,
     /// Its parts and costs.
     #[serde(flatten)]
@@ -78,7 +78,7 @@ pub struct Machine {
 }
 
 /// The kind of a machine: how its PEs reach each other, with its parts and costs.
-#[expect(clippy::large_enum_variant, reason = "a program has a few machines, and moves none")]
+#[expect(clippy::large_enum_variant, reason = "a program has a few machines and never moves them")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
@@ -91,7 +91,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in a description.
+    /// Returns its name in a description.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Coherent(_) => "coherent",
@@ -104,10 +104,10 @@ impl Kind {
 /// The reason why a machine could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
-    /// The name is neither that of a shipped machine nor the path of a description.
-    #[error("there is no machine `{name}`: expected {known}, or the path of a .toml file")]
+    /// The name is neither a shipped machine nor the path of a description.
+    #[error("unknown machine `{name}`: expected {known}, or the path of a .toml file")]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names of the shipped machines.
         known: String,
@@ -154,7 +154,8 @@ enum KindName {
 
 /// A kind of machine that can be read from a description.
 trait Described: DeserializeOwned {
-    /// Checks that the parts do not contradict each other, and computes what the text leaves out.
+    /// Checks that the parts do not contradict each other, and computes values that the text leaves
+    /// out.
     fn complete(self) -> Result<Self, Flaw>;
 
     /// Reads a machine of this kind.
@@ -164,13 +165,13 @@ trait Described: DeserializeOwned {
 }
 
 impl Machine {
-    /// The names of the machines whose descriptions are part of the library.
+    /// Returns the names of the machines whose descriptions are part of the library.
     pub fn shipped() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// The shipped machine of this name, whose description is read once, or else the one described
-    /// by the file at this path, which ends in `.toml`.
+    /// Returns the shipped machine of this name, or else the machine described by the file at this
+    /// path, which ends in `.toml`. The description of a shipped machine is read once.
     ///
     /// # Errors
     /// When the name is unknown, or the file cannot be read or is not a valid description.
@@ -184,7 +185,7 @@ impl Machine {
         Ok(index.map_or(&machine, |index| READ[index].get_or_init(|| machine.clone())).clone())
     }
 
-    /// The file and text of the description that [`Machine::find`] reads.
+    /// Returns the file and text of the description that [`Machine::find`] reads.
     ///
     /// # Errors
     /// When the name is unknown, or the file cannot be read.
@@ -241,7 +242,7 @@ impl Machine {
         Ok(Self { name, title: head.title, source: head.source, provenance, kind })
     }
 
-    /// The number of its PEs: its hardware threads.
+    /// Returns the number of its PEs, which are its hardware threads.
     pub fn pes(&self) -> u32 {
         match &self.kind {
             Kind::Coherent(machine) => machine.threads(),

@@ -1,4 +1,4 @@
-//! The mail of a PE: signals, messages and exposures that have arrived and are not yet taken.
+//! The mail of a PE: signals, messages and exposures that have arrived and have not been taken yet.
 
 use std::{
     cell::RefCell,
@@ -15,7 +15,7 @@ use crate::engine::Time;
 pub struct Remote {
     pub(crate) owner: Rank,
     pub(crate) span: Span,
-    /// Whether it is symmetric memory, which the owner has not exposed and which needs no detach.
+    /// Whether it is symmetric memory. The owner does not expose it, and it needs no detach.
     pub(crate) reached: bool,
 }
 
@@ -24,9 +24,9 @@ pub struct Remote {
 pub(crate) struct Post {
     /// The buffer that peers read.
     pub(crate) buffer: RefCell<Vec<u8>>,
-    /// With the times at which they have arrived.
+    /// The notifications, with the times at which they arrived.
     pub(crate) notifications: RefCell<VecDeque<(Notification, Time)>>,
-    /// The number of the latest of its own notifications that each peer has acknowledged.
+    /// The number of the latest of this PE's own notifications that each peer has acknowledged.
     pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
 }
 
@@ -53,7 +53,7 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 /// The mail of one PE.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    /// The most calls that may be pending at once.
+    /// The largest number of calls that may be pending at once.
     window: u64,
     /// The latest call and step signalled, and the sender.
     signals: Map<Key, (u64, Step, Rank)>,
@@ -68,7 +68,7 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Empty mail for a job with this window.
+    /// Returns empty mail for a job with this window.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             window,
@@ -81,25 +81,25 @@ impl Mail {
         }
     }
 
-    /// The most calls that may be pending at once.
+    /// Returns the largest number of calls that may be pending at once.
     pub(crate) const fn window(&self) -> u64 {
         self.window
     }
 
-    /// Notes that the sender on `channel` has reached `step` of `call`.
+    /// Records that the sender on `channel` has reached `step` of `call`.
     pub(crate) fn signal(&mut self, from: Rank, call: u64, channel: Channel, step: Step) {
         let seen = self.signals.entry((call % self.window, channel)).or_default();
         *seen = (*seen).max((call, step, from));
     }
 
-    /// The sender on `channel`, if it has reached `step` of `call`.
+    /// Returns the sender on `channel`, if it has reached `step` of `call`.
     pub(crate) fn signalled(&self, call: u64, channel: Channel, step: Step) -> Option<Rank> {
         let &(latest, reached, from) = self.signals.get(&(call % self.window, channel))?;
-        assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
+        assert!(latest <= call, "a signal of call {latest} arrived before call {call} was over");
         (latest == call && reached >= step).then_some(from)
     }
 
-    /// Stores a message in the lines from `channel` on, which must be free.
+    /// Stores a message in the lines starting at `channel`, which must be free.
     pub(crate) fn put(&mut self, channel: Channel, message: Message) {
         let place = message.call % self.window;
         let end = channel.index() + message.lines();
@@ -110,7 +110,7 @@ impl Mail {
             let Message { from, call, step, .. } = message;
             assert!(
                 free,
-                "message {step} of call {call} from PE {from} comes over message {} of call {} \
+                "message {step} of call {call} from PE {from} overwrites message {} of call {} \
                  from PE {}, which is not taken",
                 other.step, other.call, other.from
             );
@@ -133,13 +133,14 @@ impl Mail {
         self.exposures.remove(&(call, from, number))
     }
 
-    /// Notes a peer's credit for a quarter, which is one for all before it too.
+    /// Records a peer's credit for a quarter. It also counts for all earlier quarters.
     pub(crate) fn credit(&mut self, from: Rank, credit: Credit, quarter: u64) {
         let last = self.credits.entry((from, credit)).or_default();
         *last = (*last).max(quarter);
     }
 
-    /// Whether each of these peers has given such a credit for a quarter, or for a later one.
+    /// Returns whether each of these peers has given this kind of credit for a quarter or a later
+    /// one.
     pub(crate) fn has_credits(
         &self,
         mut from: impl Iterator<Item = Rank>,
@@ -150,8 +151,8 @@ impl Mail {
     }
 }
 
-/// Hashes keys of a few small numbers, with a rotation and a multiplication for each. No adversary
-/// chooses the keys.
+/// Hashes keys of a few small numbers, with a rotation and a multiplication for each number. No
+/// adversary chooses the keys.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_taken_once_and_by_its_own_call() {
+    fn message_is_taken_once_and_by_its_own_call() {
         let mut mail = Mail::new(16);
         mail.put(Channel::new(5), message(3, 1, 57));
         mail.put(Channel::new(7), message(3, 0, 0));
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "message 2 of call 1 from PE 0 comes over message 0 of call 1")]
+    #[should_panic(expected = "message 2 of call 1 from PE 0 overwrites message 0 of call 1")]
     fn a_line_is_not_overwritten_before_it_is_taken() {
         let mut mail = Mail::new(16);
         mail.put(Channel::new(5), message(1, 0, 57));
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is not taken")]
-    fn a_long_message_reaches_no_further_than_its_lines() {
+    fn long_message_may_not_exceed_its_lines() {
         let mut mail = Mail::new(16);
         mail.put(Channel::new(6), message(1, 0, 8));
         mail.put(Channel::new(5), message(1, 2, 57));
@@ -219,7 +220,7 @@ mod tests {
         assert!(!has(&mail, Credit::Own, 0));
         mail.credit(peers[1], Credit::Own, 0);
         assert!(has(&mail, Credit::Own, 0) && !has(&mail, Credit::Own, 1));
-        assert!(!has(&mail, Credit::Group, 0), "each kind has quarters of its own");
+        assert!(!has(&mail, Credit::Group, 0), "each kind has its own quarters");
         mail.credit(peers[1], Credit::Own, 1);
         assert!(has(&mail, Credit::Own, 0) && has(&mail, Credit::Own, 1));
     }

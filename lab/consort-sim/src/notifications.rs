@@ -1,10 +1,10 @@
 //! The simulated [`Notifications`]: a PE's part in asynchronous broadcasts.
 //!
 //! As in `fabric`, data moves after the costs of an operation have been spent, and notifications
-//! arrive later still. Like an interrupt handler, the PE takes notifications before
-//! acknowledgements, in the order of their arrival; but it takes them only where it waits. The
-//! kernel serves those that arrive while it serves others, before it goes back to the program.
-//! Reading a flag that is not set costs nothing.
+//! arrive even later. Like an interrupt handler, the PE takes notifications before
+//! acknowledgements, in the order of their arrival; but it takes them only while it waits. Before
+//! it returns to the program, the kernel also serves the notifications that have arrived in the
+//! meantime. Reading a flag that is not set costs nothing.
 
 use std::cell::Cell;
 
@@ -20,7 +20,7 @@ use crate::{
 /// An event whose time has not been spent yet.
 #[derive(Clone, Copy)]
 enum Taken {
-    /// With the time at which it has arrived.
+    /// A notification, and the time at which it arrived.
     Notification(Notification, Time),
     Acknowledged,
 }
@@ -29,7 +29,7 @@ enum Taken {
 pub struct Listener<'w> {
     world: &'w World,
     rank: Rank,
-    /// Until when the kernel serves interrupts, before it goes back to the program.
+    /// The time until which the kernel serves interrupts before it returns to the program.
     serving: Cell<Time>,
 }
 
@@ -38,7 +38,7 @@ impl<'w> Listener<'w> {
         Self { world, rank, serving: Cell::new(0) }
     }
 
-    /// Begins a broadcast, of memory that is not in the caches.
+    /// Begins a broadcast of memory that is not in the caches.
     pub async fn begin(&self) {
         self.world.costs.begin(self.site()).await;
     }
@@ -56,7 +56,8 @@ impl<'w> Listener<'w> {
         self.world.recorder.note(self.rank.0, what, peer.map(|peer| peer.0), times, bytes);
     }
 
-    /// Takes the next notification, or else reports that the peer has acknowledged that number.
+    /// Takes the next notification. If there is none, reports whether the peer has acknowledged
+    /// that number.
     fn event(&self, of: Option<(Rank, u64)>) -> Option<Taken> {
         let post = self.post(self.rank);
         if let Some((notification, arrived)) = post.notifications.borrow_mut().pop_front() {
@@ -111,7 +112,7 @@ impl Notifications for Listener<'_> {
     }
 
     async fn fill(&self, notification: &Notification, data: &[u8]) -> Op {
-        // Data that is forwarded has lately been received, and so is in the caches.
+        // Forwarded data was received recently, and is therefore in the caches.
         let own = notification.source == self.rank;
         let place = if own { Place::Source } else { Place::Incoming };
         self.transfer((self.rank, place, notification.at), Place::Buffer, data.len()).await;

@@ -5,13 +5,13 @@ use consort_fabric::{Kernel, Layout};
 /// A buffer of a PE in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// Private memory, which peers access only while it is exposed.
+    /// Private memory. Peers access it only while it is exposed.
     Owned(Vec<u8>),
     /// Part of the symmetric heap.
     Symmetric {
-        /// Offset in the heap, in bytes.
+        /// The offset in the heap, in bytes.
         at: usize,
-        /// Length in bytes.
+        /// The length in bytes.
         bytes: usize,
     },
 }

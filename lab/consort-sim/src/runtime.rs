@@ -1,9 +1,9 @@
-//! The runtime of simulated PEs: makes plans for collectives, and calls by them.
+//! The runtime of simulated PEs: makes plans for collectives, and makes calls with them.
 //!
 //! [`Simulation::plan`] makes a plan for each PE before anything runs, so a candidate that cannot
 //! serve is an error there. A [`Caller`] makes the calls of one PE: before a call it gives and
-//! awaits the credits that [`flow`](consort_collectives::flow) asks for, and it says when the PE
-//! has entered and left.
+//! awaits the credits that [`flow`](consort_collectives::flow) asks for. It reports when the PE
+//! entered and left.
 
 use std::{future::Future, pin::Pin};
 
@@ -16,7 +16,7 @@ use crate::{
     operands::Operands,
 };
 
-/// A plan of one PE, by whatever algorithm.
+/// A plan of one PE, for any algorithm.
 trait Run {
     fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
 }
@@ -34,7 +34,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Makes the PE's part of a call, which it has begun.
+    /// Makes the PE's part of a call that it has begun.
     ///
     /// # Errors
     /// When the job has failed.
@@ -43,7 +43,7 @@ impl Plans {
     }
 }
 
-/// Makes the plans of an algorithm that is known by name.
+/// Makes the plans of an algorithm that is given by name.
 struct Maker<'m> {
     setting: Setting,
     candidate: &'m Candidate,
@@ -64,10 +64,11 @@ impl Visitor for Maker<'_> {
 }
 
 impl Simulation {
-    /// Plans calls that `candidate` serves, and that PEs enter or leave together by `barrier`.
+    /// Plans calls that use the algorithm `candidate`. PEs enter or leave them together by
+    /// `barrier`.
     ///
     /// # Errors
-    /// When the machine has fewer PEs, there is no such candidate, or it cannot serve the call.
+    /// When the machine has fewer PEs, the candidate does not exist, or it cannot serve the call.
     pub fn plan(
         &self,
         call: &CallSpec,
@@ -78,7 +79,7 @@ impl Simulation {
         Ok(visit(call.collective, &candidate.algorithm, maker)??)
     }
 
-    /// Plans calls that are served by an algorithm which need not be in the registry.
+    /// Plans calls that use an algorithm which may be missing from the registry.
     ///
     /// # Errors
     /// As [`Simulation::plan`].
@@ -105,7 +106,7 @@ impl Simulation {
 /// A call that a PE has left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// The content of the target, if that is the PE's own memory.
+    /// The content of the target, if it is the PE's own memory.
     pub received: Vec<u8>,
     /// When the PE entered, in nanoseconds of virtual time.
     pub entered_ns: f64,
@@ -113,7 +114,7 @@ pub struct Done {
     pub left_ns: f64,
 }
 
-/// Makes the calls of one PE. Every PE makes the same ones, one after the other.
+/// Makes the calls of one PE. Every PE makes the same calls, one after the other.
 pub struct Caller<'p, 'w> {
     pe: &'p Pe<'w>,
     flow: Flow,
@@ -122,10 +123,10 @@ pub struct Caller<'p, 'w> {
 }
 
 impl<'p, 'w> Caller<'p, 'w> {
-    /// For a PE that has made no call yet.
+    /// Returns a caller for a PE that has made no call yet.
     #[must_use]
     pub fn new(pe: &'p Pe<'w>) -> Self {
-        // Nothing is under way before the first call.
+        // No call is in progress before the first one.
         Self { pe, flow: Flow::new(pe.window(), pe.size() as usize), synchronized: true }
     }
 

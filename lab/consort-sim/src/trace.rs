@@ -1,4 +1,4 @@
-//! Traces of what PEs did, in the trace format that Chrome and Perfetto read.
+//! Traces of the operations of PEs, in the trace format that Chrome and Perfetto read.
 
 use std::{cell::RefCell, fmt::Write, io};
 
@@ -13,11 +13,11 @@ pub struct Step {
     pub what: &'static str,
     /// The peer, if the operation has one.
     pub peer: Option<u32>,
-    /// The time when it began, in picoseconds.
+    /// When it began, in picoseconds.
     pub from_ps: u64,
-    /// The time when it ended, in picoseconds.
+    /// When it ended, in picoseconds.
     pub to_ps: u64,
-    /// The bytes that it moved.
+    /// The number of bytes that it moved.
     pub bytes: usize,
 }
 
@@ -28,7 +28,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// All operations.
+    /// Returns all operations.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps

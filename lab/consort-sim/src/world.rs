@@ -57,7 +57,7 @@ pub(crate) enum Parcel {
     },
 }
 
-/// What a put tells of itself where it lands.
+/// The notification that a put delivers at its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Notify {
     Nothing,
@@ -100,7 +100,7 @@ pub(crate) struct PeState {
     pub(crate) incoming: RefCell<Vec<u8>>,
     pub(crate) heap: RefCell<Vec<u8>>,
     pub(crate) buffer: RefCell<Vec<u8>>,
-    /// The most bytes of scratch memory and of the message buffer.
+    /// The largest sizes of scratch memory and of the message buffer, in bytes.
     scratch_bytes: usize,
     buffer_bytes: usize,
     pub(crate) post: Post,
@@ -108,14 +108,14 @@ pub(crate) struct PeState {
     pub(crate) account: Account,
     /// The time when all of this PE's puts have landed.
     pub(crate) puts_landed: Cell<Time>,
-    /// The time when acknowledgements of all of them have come back.
+    /// The time when the acknowledgements of all these puts have come back.
     pub(crate) puts_acknowledged: Cell<Time>,
-    /// The earliest arrival of what it sends after its last fence.
+    /// The earliest time at which data sent after the last fence may arrive.
     pub(crate) fenced: Cell<Time>,
 }
 
 impl PeState {
-    /// That of a PE before its first call.
+    /// Returns the state of a PE before its first call.
     fn new(window: u64, heap_bytes: usize, scratch_bytes: usize, buffer_bytes: usize) -> Self {
         Self {
             mail: RefCell::new(Mail::new(window)),
@@ -136,7 +136,7 @@ impl PeState {
         }
     }
 
-    /// The memory of a place.
+    /// Returns the memory of a place.
     pub(crate) fn place(&self, place: Place) -> &RefCell<Vec<u8>> {
         match place {
             Place::Source => &self.source,
@@ -148,8 +148,9 @@ impl PeState {
         }
     }
 
-    /// The memory of a place, at least `end` bytes long. Scratch memory and the message buffer grow
-    /// when they are used. Otherwise the unused memory of thousands of PEs would fill the host's.
+    /// Returns the memory of a place, at least `end` bytes long. Scratch memory and the message
+    /// buffer grow when they are used. Otherwise the unused memory of thousands of PEs would fill
+    /// the host's memory.
     fn up_to(&self, place: Place, end: usize) -> RefMut<'_, Vec<u8>> {
         let most = match place {
             Place::Accumulator | Place::Incoming => self.scratch_bytes,
@@ -175,7 +176,7 @@ impl PeState {
         self.up_to(place, end)[at..end].copy_from_slice(data);
     }
 
-    /// The word of the heap at byte offset `at`.
+    /// Returns the word of the heap at byte offset `at`.
     pub(crate) fn word(&self, at: usize) -> u64 {
         let heap = self.heap.borrow();
         let mut word = [0; 8];
@@ -205,7 +206,7 @@ pub(crate) struct World {
     /// The parcels in transit, by number. Numbers are reused.
     in_transit: RefCell<Vec<Option<InTransit>>>,
     free: RefCell<Vec<u32>>,
-    /// The number of PEs that wait in the present alignment, and that of past alignments.
+    /// The number of PEs that wait in the present alignment, and the number of past alignments.
     aligned: Cell<(u32, u64)>,
 }
 
@@ -253,7 +254,7 @@ impl World {
         &self.locals[pe.index()]
     }
 
-    /// The site of an operation of `pe`: its engine and account.
+    /// Returns the site of an operation of `pe`: its engine and account.
     pub(crate) fn site(&self, pe: Rank) -> Site<'_> {
         Site { engine: &self.engine, account: &self.local(pe).account, me: pe.0 }
     }
@@ -264,13 +265,13 @@ impl World {
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
             in_transit.push(None);
             u32::try_from(in_transit.len() - 1)
-                .expect("fewer than 4 billion parcels are on their way")
+                .expect("fewer than 4 billion parcels are in transit")
         });
         in_transit[number as usize] = Some(InTransit { from, to, has_come: false, parcel });
         self.engine.at(at, What::Arrive(number));
     }
 
-    /// Delivers a parcel, and wakes the PE that may wait for it.
+    /// Delivers a parcel, and wakes the PE in case it waits for the parcel.
     pub(crate) fn arrive(&self, number: u32) {
         let mut in_transit = self.in_transit.borrow_mut();
         let Some(under_way) = &mut in_transit[number as usize] else { return };

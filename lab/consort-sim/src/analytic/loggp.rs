@@ -1,13 +1,13 @@
-//! LogGP: messages between the processors of a cluster, by four parameters.
+//! LogGP: a model of messages between the processors of a cluster, with four parameters.
 //!
 //! Source: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP: Incorporating Long Messages into the
 //! LogP Model" (SPAA 1995), after Culler et al. 1993. A message of `b` bytes keeps its sender busy
 //! for `o`, goes into the network byte by byte in `G` each, arrives `L` after its last byte, and
 //! keeps its receiver busy for `o`. The sender's next message may follow `g` after the last byte.
 //!
-//! All times are closed formulas, so a million processors take no longer to compute than two. Trees
-//! and barriers are exact where the number of processors is a power of the radix. Elsewhere they
-//! are upper bounds, as if the last level were full.
+//! All times are closed formulas, so a million processors take as long to compute as two. Trees and
+//! barriers are exact if the number of processors is a power of the radix. Otherwise they are upper
+//! bounds, as if the last level were full.
 //!
 //! Left out on purpose: contention in the network, and the time of operators except in reductions.
 
@@ -20,29 +20,30 @@ pub struct LogGp {
     pub latency_ns: f64,
     /// A processor's part of sending or of receiving a message, `o`.
     pub overhead_ns: f64,
-    /// The least time between two messages of a processor, `g`.
+    /// The minimum time between two messages of a processor, `g`.
     pub gap_ns: f64,
-    /// The further time of each byte after the first, `G`.
+    /// The additional time of each byte after the first, `G`.
     pub gap_per_byte_ns: f64,
 }
 
 impl LogGp {
-    /// One message, `o + (b - 1) G + L + o`. A message without bytes takes as long as one byte.
+    /// Returns the time of one message, `o + (b - 1) G + L + o`. A message without bytes takes as
+    /// long as a message of one byte.
     #[must_use]
     pub fn message_ns(&self, bytes: u64) -> f64 {
         2.0 * self.overhead_ns + self.latency_ns + self.stream_ns(bytes as f64)
     }
 
-    /// The time from the start of a message to the start of the sender's next, `max(g, o) + (b - 1)
-    /// G`.
+    /// Returns the time from the start of a message to the start of the sender's next,
+    /// `max(g, o) + (b - 1) G`.
     #[must_use]
     pub fn interval_ns(&self, bytes: u64) -> f64 {
         self.start_ns() + self.stream_ns(bytes as f64)
     }
 
-    /// A broadcast by the k-nomial tree: in each level every processor that has the message sends
-    /// it to `radix - 1` others. The level ends when the last of them has it, or when the sender is
-    /// free again.
+    /// Returns the time of a broadcast by the k-nomial tree: in each level every processor that has
+    /// the message sends it to `radix - 1` others. The level ends when the last of them has the
+    /// message, or when the sender is free again.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
@@ -54,8 +55,9 @@ impl LogGp {
         f64::from(rounds(pes, radix)) * last_ns.max(others * interval_ns)
     }
 
-    /// A reduction by the k-nomial tree: in each level all processors but one in `radix` send their
-    /// data. The one receives and combines the others' in turn, `combine_ns` for each.
+    /// Returns the time of a reduction by the k-nomial tree: in each level all processors but one
+    /// in `radix` send their data. That one receives and combines the data of the others in turn,
+    /// in `combine_ns` each.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
@@ -66,9 +68,10 @@ impl LogGp {
         f64::from(rounds(pes, radix)) * level_ns
     }
 
-    /// An all-reduce by recursive doubling (Thakur, Rabenseifner and Gropp 2005): in each round
-    /// processors exchange their data in pairs, and combine it, `combine_ns` each time. Those above
-    /// the last power of two give their data to others before, and get the result after.
+    /// Returns the time of an all-reduce by recursive doubling (Thakur, Rabenseifner and Gropp
+    /// 2005): in each round, pairs of processors exchange their data and combine it, in
+    /// `combine_ns` each time. The processors above the last power of two give their data to others
+    /// before, and get the result afterwards.
     ///
     /// # Panics
     /// When there is no processor.
@@ -80,24 +83,24 @@ impl LogGp {
         exchanges * exchange_ns + if pes.is_power_of_two() { 0.0 } else { around_ns }
     }
 
-    /// A dissemination barrier: in each round every processor sends a byte to `radix - 1` others,
-    /// and then receives as many.
+    /// Returns the time of a dissemination barrier: in each round every processor sends a byte to
+    /// `radix - 1` others, and then receives as many.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
     #[must_use]
     pub fn barrier_ns(&self, pes: u64, radix: u64) -> f64 {
         let after_first = (radix - 2) as f64;
-        // The last signal arrives, or is received after all that arrived during the sends.
+        // The last signal arrives, or is received after all signals that arrived during the sends.
         let last_ns = after_first * self.start_ns()
             + 2.0 * self.overhead_ns
             + self.latency_ns.max(after_first * self.overhead_ns);
         f64::from(rounds(pes, radix)) * last_ns.max((after_first + 1.0) * self.start_ns())
     }
 
-    /// A broadcast down a chain, or a reduction up one, in `chunks` equal chunks. The first chunk
-    /// passes all processors. Each other chunk follows after the time in which a processor receives
-    /// and sends one.
+    /// Returns the time of a broadcast down a chain, or a reduction up one, in `chunks` equal
+    /// chunks. The first chunk passes all processors. Each other chunk follows after the time in
+    /// which a processor receives and sends one chunk.
     ///
     /// # Panics
     /// When there is no processor, or no chunk.
@@ -153,8 +156,8 @@ mod tests {
         assert_eq!(busy.interval_ns(5), 304.0);
     }
 
-    /// Nine processors, radix 3: twice an interval and a message. Four with radix 4 are one flat
-    /// level.
+    /// Nine processors with radix 3 take an interval and a message, twice. Four with radix 4 are
+    /// one flat level.
     #[test]
     fn broadcasts() {
         assert_eq!(DIGITS.broadcast_ns(9, 3, 1), 2.0 * (100.0 + 1020.0));
@@ -165,8 +168,9 @@ mod tests {
         assert_eq!(narrow.broadcast_ns(8, 2, 1), 3.0 * 5000.0);
     }
 
-    /// If combining is free, a reduction takes as long as a broadcast. Else the last combination is
-    /// added, and each other one where it takes longer than the messages' interval.
+    /// If combining is free, a reduction takes as long as a broadcast. Otherwise the last
+    /// combination is added, and so is each other one that takes longer than the interval between
+    /// messages.
     #[test]
     fn reductions() {
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 0.0), DIGITS.broadcast_ns(9, 3, 1));
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(DIGITS.reduce_ns(3, 3, 1, 400.0), 1020.0 + 410.0 + 400.0);
     }
 
-    /// Four processors exchange twice. Of six, two give theirs away before.
+    /// Four processors exchange twice. Of six, two give their data to others first.
     #[test]
     fn all_reductions() {
         assert_eq!(DIGITS.all_reduce_ns(1, 5, 50.0), 0.0);
@@ -196,15 +200,15 @@ mod tests {
     fn chains() {
         assert_eq!(DIGITS.chain_ns(4, 9, 3), 3.0 * 1022.0 + 2.0 * 102.0);
         assert_eq!(DIGITS.chain_ns(2, 9, 1), DIGITS.message_ns(9));
-        // Two overheads for each chunk are more than the interval, except where no processor passes
-        // it on.
+        // Two overheads for each chunk are more than the interval. This does not count where no
+        // processor passes the chunk on.
         let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
         assert_eq!(busy.chain_ns(3, 2, 2), 2.0 * 1600.0 + 600.0);
         assert_eq!(busy.chain_ns(2, 2, 2), 1600.0 + 300.0);
         assert_eq!(DIGITS.chain_ns(1, 9, 3), 0.0);
     }
 
-    /// Computed by a formula, so the largest team takes no longer than the smallest.
+    /// The time comes from a formula, so the largest team takes as long to compute as the smallest.
     #[test]
     fn any_number_of_processors() {
         assert_eq!(DIGITS.broadcast_ns(1_000_000, 10, 1), 6.0 * (8.0 * 100.0 + 1020.0));

@@ -1,17 +1,18 @@
-//! The Intel SCC: cores on a mesh, each with a buffer that every core can read and write.
+//! A model of the Intel SCC: cores on a mesh, each with a buffer that every core can read and
+//! write.
 //!
 //! Source: Petrović, "Efficient Communication and Synchronization on Manycore Processors" (EPFL
 //! 2015), chapter 4. Numbers in the documentation are those of its formulas. A *latency* ends when
-//! the data has arrived. A time without that word ends when the operation returns.
+//! the data has arrived. A time that is not called a latency ends when the operation returns.
 //!
 //! 1. this file: parameters (Table 4.1); reads, writes, puts and gets (4.1 to 4.12);
 //! 2. `one_sided`: OC-BCAST, a pipelined tree of gets (4.17 to 4.21, 4.23);
-//! 3. `two_sided`: sends and receives, and broadcasts made of them (4.22, 4.24).
+//! 3. `two_sided`: sends and receives, and broadcasts that use them (4.22, 4.24).
 //!
-//! This model differs from the formulas in two points. A flag is read by a get, and so costs the
-//! get's overhead too: that reproduces Table 4.2, while the formulas as printed read one line only.
-//! And a buffer serves only so many lines per second ([`Scc::serve_ns`]), which the thesis measures
-//! (section 4.1.3) and leaves out.
+//! This model differs from the formulas in two points. A flag is read by a get, and therefore also
+//! costs the get's overhead. That reproduces Table 4.2, while the formulas as printed only read one
+//! line. And a buffer serves a limited number of lines per second ([`Scc::serve_ns`]), which the
+//! thesis measures (section 4.1.3) but does not model.
 //!
 //! Left out on purpose: the positions of cores on the mesh. All pairs are [`Scc::buffer_hops`]
 //! apart.
@@ -19,23 +20,24 @@
 mod one_sided;
 mod two_sided;
 
-/// How long a line occupies a tile of the SCC. An assumption: with it, 48 cores that get from one
-/// buffer at once are twice as slow as one alone, and up to 23 are not slowed down. That is close
-/// to the measurement (Petrović 2015, Figure 4.3a).
+/// The time for which a line occupies a tile of the SCC. This is an assumption: with it, 48 cores
+/// that get from one buffer at once are twice as slow as one alone, and up to 23 are not slowed
+/// down. That is close to the measurement (Petrović 2015, Figure 4.3a).
 pub const SERVE_NS: f64 = 11.7;
 
-/// The parameters; all times in nanoseconds, sizes in lines.
+/// The parameters. All times are in nanoseconds, and all sizes in lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scc {
-    /// Cores, `P`; at least 2.
+    /// The number of cores, `P`, at least 2.
     pub pes: u32,
-    /// Bytes of a line.
+    /// Bytes in a line.
     pub line_bytes: u32,
-    /// Lines of a chunk of OC-BCAST, `M_oc`, at least 1: two of them fit in a buffer.
+    /// Lines in a chunk of OC-BCAST, `M_oc`, at least 1. Two chunks fit in a buffer.
     pub chunk_lines: u64,
-    /// Lines that one send puts into the sender's buffer, `M_rcce`; at least 1.
+    /// Lines that one send puts into the sender's buffer, `M_rcce`, at least 1.
     pub payload_lines: u64,
-    /// Routers between a core and another core's buffer, `d_mpb`; its own buffer is at distance 1.
+    /// Routers between a core and another core's buffer, `d_mpb`. The core's own buffer is at
+    /// distance 1.
     pub buffer_hops: u32,
     /// Routers between a core and its memory, `d_mem`.
     pub memory_hops: u32,
@@ -47,24 +49,25 @@ pub struct Scc {
     pub memory_write_ns: f64,
     /// The core's part of reading a line of memory, `o_r^mem`.
     pub memory_read_ns: f64,
-    /// A put from a buffer, without its lines, `o_put^mpb`.
+    /// A put from a buffer, excluding its lines, `o_put^mpb`.
     pub put_ns: f64,
-    /// A get to a buffer, without its lines, `o_get^mpb`.
+    /// A get to a buffer, excluding its lines, `o_get^mpb`.
     pub get_ns: f64,
-    /// A put from memory, without its lines, `o_put^mem`.
+    /// A put from memory, excluding its lines, `o_put^mem`.
     pub put_memory_ns: f64,
-    /// A get to memory, without its lines, `o_get^mem`.
+    /// A get to memory, excluding its lines, `o_get^mem`.
     pub get_memory_ns: f64,
-    /// The time of reading a flag in OC-BCAST, without its line: `o_get^mpb`, or 0 as printed.
+    /// The time of reading a flag in OC-BCAST, excluding its line: `o_get^mpb`, or 0 in the
+    /// formulas as printed.
     pub flag_read_ns: f64,
     /// The time in which a buffer serves one line, for any core; 0 for no contention. It is part of
-    /// `mpb_ns`. It matters where the lines requested at once take longer in sum than each core's
-    /// would alone.
+    /// `mpb_ns`. It matters if serving all lines that are requested at once takes longer than each
+    /// core would take alone.
     pub serve_ns: f64,
 }
 
 impl Scc {
-    /// Table 4.1, and the sizes of section 3.3.1; without contention.
+    /// Returns the parameters of Table 4.1 and the sizes of section 3.3.1, without contention.
     #[must_use]
     pub const fn table_4_1() -> Self {
         Self {
@@ -149,8 +152,8 @@ impl Scc {
         self.get_memory_ns + lines as f64 * line_ns
     }
 
-    /// (4.11) with contention: a get from a buffer while `accesses` cores, the getter among them,
-    /// read or write as many lines each. None ends before the buffer has served all lines.
+    /// (4.11) with contention: a get from a buffer while `accesses` cores, including the getter,
+    /// read or write this many lines each. None ends before the buffer has served all lines.
     #[must_use]
     pub fn contended_get_to_buffer_ns(&self, lines: u64, hops: u32, accesses: u32) -> f64 {
         let served_ns = f64::from(accesses) * lines as f64 * self.serve_ns;
@@ -206,9 +209,9 @@ mod tests {
         assert_eq!([scc.write_memory_ns(3), scc.read_memory_ns(3)], [206.0, 106.0]);
     }
 
-    /// Two lines. The other buffer is 3 hops away, memory and the own buffer 1 hop. A line is read
-    /// or written in 16 in the other buffer and in 12 in the own; memory is read in 102 and written
-    /// in 202. The latency of a put is 3 less.
+    /// Two lines. The other buffer is 3 hops away; memory and the core's own buffer are 1 hop away.
+    /// Reading or writing a line takes 16 in the other buffer and 12 in the core's own. Memory is
+    /// read in 102 and written in 202. The latency of a put is 3 less.
     #[test]
     fn puts_and_gets() {
         let scc = digits();

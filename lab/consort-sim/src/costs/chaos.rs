@@ -1,8 +1,8 @@
-//! Random times: schedules for finding those under which an algorithm fails.
+//! Random times: random schedules, to find those under which an algorithm fails.
 //!
-//! Every operation takes a random time, and from time to time a very long one. A message may
-//! overtake an earlier one. A put lands long after it has returned, unless a fence follows. The
-//! seed determines the whole schedule, so one that fails can be repeated.
+//! Every operation takes a random time, and occasionally a very long one. A message may overtake an
+//! earlier one. A put lands long after it has returned, unless a fence follows. The seed determines
+//! the whole schedule, so a failing schedule can be repeated.
 
 use consort_fabric::{Capabilities, Nodes, Rank};
 
@@ -18,7 +18,7 @@ const LONGER: u64 = 100;
 
 /// Random costs, from a seed.
 pub(crate) struct Chaos {
-    /// How the PEs are said to lie on nodes.
+    /// How the PEs are placed on nodes, as reported to the program.
     pub(crate) nodes: Nodes,
 }
 

@@ -8,17 +8,18 @@
 //! Assumptions beyond the model:
 //!
 //! - PEs of a node share its network interfaces. Messages that leave or arrive too fast queue there
-//!   in their order. The network itself is never the limit.
+//!   in order. The network itself is never the limit.
 //! - Each hop after the first adds to `L`.
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
-//!   busy where it lands. A get is a message without data there and one with the data back. An
-//!   atomic operation is a get of a word.
-//! - A put and the signal that follows it are one message, as GASNet's long active messages and
-//!   the counted puts of Portals are. An interface answers a put by a receipt, which keeps nobody
-//!   busy and queues nowhere.
-//! - A counter that peers add to, such as that of detached exposures, is read like the PE's own
-//!   memory.
-//! - Within a node the sender copies a message, which is visible after the transfer of one line.
+//!   busy at its target. A get is a message without data to the target, and one with the data back.
+//!   An atomic operation is a get of a word.
+//! - A put and the signal that follows it are one message, like GASNet's long active messages and
+//!   the counted puts of Portals. An interface answers a put with a receipt, which keeps no PE busy
+//!   and does not queue.
+//! - Reading a counter that peers add to, such as that of detached exposures, costs as much as
+//!   reading the PE's own memory.
+//! - Within a node, the sender copies a message. The message is visible after the transfer of one
+//!   line.
 //! - A PE copies and combines in its own memory as fast as it copies messages.
 
 use std::cell::Cell;
@@ -37,7 +38,7 @@ pub(crate) struct Cluster {
     machine: machines::Cluster,
     overhead: Time,
     gap: Time,
-    /// The longer one of gap and overhead.
+    /// The longer of gap and overhead.
     turn: Time,
     inside_overhead: Time,
     inside_transfer: Time,
@@ -45,7 +46,7 @@ pub(crate) struct Cluster {
     contention: bool,
 }
 
-/// A network interface: what it sends, and what it accepts.
+/// A network interface: the ports through which it sends and accepts messages.
 #[derive(Default)]
 struct Interface {
     sends: Port,
@@ -90,8 +91,8 @@ impl Cluster {
         }
     }
 
-    /// The time from which a port can have the first byte of another message of a PE. A PE has to
-    /// attend to its own messages, not to those of others.
+    /// Returns the time from which a port can accept the first byte of another message of a PE. A
+    /// PE must attend to its own messages, but not to those of others.
     fn free_from(&self, port: &Port, pe: u32) -> Time {
         let next = |(last, before)| last + if before == pe { self.turn } else { self.gap };
         port.0.get().map_or(0, next)
@@ -110,12 +111,12 @@ impl Cluster {
         picoseconds(self.machine.latency_between_ns(a, b))
     }
 
-    /// The time in which the interface at `from` tells `to` that data have landed.
+    /// Returns the time that the interface at `from` takes to report to `to` that data has landed.
     pub(super) fn answers_in(&self, from: Rank, to: Rank) -> Time {
         if self.is_inside(from.0, to.0) { 0 } else { self.latency(from.0, to.0) }
     }
 
-    /// The time from the first byte of a message to its last.
+    /// Returns the time from the first byte of a message to its last.
     fn stream(&self, bytes: usize) -> Time {
         picoseconds(bytes.saturating_sub(1) as f64 * self.machine.gap_per_byte_ns)
     }
@@ -124,13 +125,13 @@ impl Cluster {
         picoseconds(bytes as f64 / self.machine.inside.copy_gbps)
     }
 
-    /// The time for which a message keeps each of two PEs busy.
+    /// Returns the time for which a message between two PEs keeps each of them busy.
     fn overhead_between(&self, a: u32, b: u32) -> Time {
         if self.is_inside(a, b) { self.inside_overhead } else { self.overhead }
     }
 
-    /// Sends a message, whose first byte is ready at a time, through the interface of `pe`. Returns
-    /// the times when the first and the last byte have left.
+    /// Sends a message through the interface of `pe`. Its first byte is ready at time `ready`.
+    /// Returns the times when the first and the last byte have left.
     fn send_from(&self, pe: u32, ready: Time, bytes: usize) -> (Time, Time) {
         let port = &self.interface(pe).sends;
         let first = if self.contention { ready.max(self.free_from(port, pe)) } else { ready };
@@ -139,7 +140,7 @@ impl Cluster {
         (first, last)
     }
 
-    /// The time when the interface of `to` delivers a message that arrives now.
+    /// Returns the time when the interface of `to` delivers a message that arrives now.
     pub(super) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
         if !self.contention || self.is_inside(from.0, to.0) {
             return now;
@@ -150,12 +151,12 @@ impl Cluster {
         handed_on
     }
 
-    /// Spends the PE's time until then for a cause.
+    /// Spends the PE's time until `until` for a cause.
     async fn spend_until(site: Site<'_>, cause: Cause, until: Time) {
         site.spend(cause, until.saturating_sub(site.engine.now())).await;
     }
 
-    /// Sends this many bytes. Returns their time of arrival.
+    /// Sends this many bytes. Returns when they arrive.
     async fn inject(&self, site: Site<'_>, to: u32, bytes: usize, cause: Cause) -> Time {
         if self.is_inside(site.me, to) {
             let busy = self.inside_overhead + self.copying(bytes);

@@ -1,21 +1,21 @@
 //! Cores with coherent caches: the cost of a line depends on its state and its distance.
 //!
-//! The costs of a line are those of David, Guerraoui and Trigonakis 2013, Table 2. The rest is
-//! built on them:
+//! The costs of a line are those of David, Guerraoui and Trigonakis 2013, Table 2. The rest of the
+//! model builds on them:
 //!
-//! - A flag is a line of its own. Stores to flags follow the thread's earlier accesses, one after
-//!   the other, while the thread goes on. A thread that polls the flag has to load it again.
-//! - Bulk data is read and written line by line. Lines in the own caches take the time that the
-//!   bandwidth of copying and combining gives. Accesses to other lines overlap, up to a number of
-//!   lines and a number of bytes of work. A thread starts its next operation before the last
-//!   accesses are complete. Reading a flag that is already set is such an access too, since its
-//!   branch is predicted.
+//! - A flag has its own line. Stores to flags follow the thread's earlier accesses, one after the
+//!   other, while the thread continues. A thread that polls the flag must load it again.
+//! - Bulk data is read and written line by line. For lines in the thread's own caches, the time
+//!   follows from the bandwidth of copying and combining. Accesses to other lines overlap, up to a
+//!   number of lines and a number of bytes of work. A thread starts its next operation before the
+//!   last accesses are complete. Reading a flag that is already set is such an access too, because
+//!   its branch is predicted.
 //! - Transfers between caches and from memory queue for the hub, if there is one. Lines from memory
-//!   also queue for their controller. Transfers of one line follow each other.
-//! - Threads that share a core take turns at their own work: calls, copying and combining.
+//!   also queue for their memory controller. Transfers of one line follow each other.
+//! - Threads that share a core take turns at their work: calls, copying and combining.
 //!
-//! A thread enters a queue when it arrives there, never before. The constants below and those in
-//! `lines` and `window` are assumptions that no table contains.
+//! A thread enters a queue when it arrives there, never before. The constants below, and those in
+//! `lines` and `window`, are assumptions that are not in any table.
 
 mod lines;
 #[cfg(test)]
@@ -37,16 +37,16 @@ use crate::{
     machines::{AtomicOp, Coherent as Machine, Layout, State},
 };
 
-/// Assumption: a call's own work, in cycles: finding its plan and numbering its messages.
+/// Assumption: the overhead of a call, in cycles: finding its plan and numbering its messages.
 pub(crate) const CALL_CYCLES: f64 = 20.0;
-/// Assumption: the work of each operation on data, in cycles: computing addresses and starting a
-/// loop.
+/// Assumption: the overhead of each operation on data, in cycles: computing addresses and starting
+/// a loop.
 const OPERATION_CYCLES: f64 = 10.0;
 /// Bytes of data in a line of a message.
 const PAYLOAD_BYTES: usize = consort_fabric::LINE_PAYLOAD_BYTES;
-/// The lines that a thread works on before another thread of its core has a turn.
+/// The lines that a thread works on before it is another thread's turn on its core.
 const TURN_LINES: usize = 8;
-/// The bytes of work that reading a flag counts as.
+/// Reading a flag counts as this many bytes of work.
 const FLAG_BYTES: f64 = 8.0;
 
 /// A resource that serves one request after the other.
@@ -56,7 +56,7 @@ struct Server {
 }
 
 impl Server {
-    /// Serves a request that arrives now and takes `time`. Returns how long it waits before.
+    /// Serves a request that arrives now and takes `time`. Returns how long it waits before that.
     fn take(&self, now: Time, time: Time) -> Time {
         let begins = now.max(self.free.get());
         self.free.set(begins + time);
@@ -125,7 +125,7 @@ impl Coherent {
         }
     }
 
-    /// The time when all accesses that a PE has begun are complete.
+    /// Returns when all accesses that a PE has started are complete.
     pub(crate) fn settled(&self, pe: u32) -> Time {
         self.windows[pe as usize].done()
     }
@@ -164,7 +164,7 @@ impl Coherent {
         if self.contention { server.take(now, picoseconds(time)) } else { 0 }
     }
 
-    /// The memory controller of a line's home.
+    /// Returns the memory controller of the line's home.
     fn controller(&self, id: Id) -> &Server {
         let count = self.machine.memory.controllers;
         let each = (count / self.packages).max(1);
@@ -173,8 +173,8 @@ impl Coherent {
         &self.controllers[((package * each + id.index() % each) % count) as usize]
     }
 
-    /// Makes an access, by the place where the line was found, and spends the time that the thread
-    /// waits.
+    /// Makes an access to a line, depending on where it was found, and spends the time that the
+    /// thread waits.
     async fn access(&self, pace: &mut Pace<'_>, found: Found, id: Id, writes: bool) {
         let (me, machine) = (pace.site.me, &self.machine);
         let cost = |holder, state| {
@@ -213,7 +213,7 @@ impl Coherent {
         self.work(pace, picoseconds(bytes as f64 / gbps)).await;
     }
 
-    /// Works for a time, in turn with the other threads of the core.
+    /// Works for a time, taking turns with the other threads of the core.
     async fn work(&self, pace: &mut Pace<'_>, time: Time) {
         if let Some(core) = self.cores.get((pace.site.me / self.threads_per_core) as usize)
             && self.contention

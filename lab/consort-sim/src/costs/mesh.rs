@@ -2,14 +2,15 @@
 //!
 //! The calling core moves every line, one after the other: `C_r^mpb`, `C_w^mpb`, `C_r^mem`,
 //! `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is free of
-//! contention. The message buffers of a tile serve one line after the other. Routers on the way
-//! there pass on requests from each side in turn, so that cores far away wait longer (section
-//! 4.1.3: with 48 accessors the slowest is more than two times slower than the fastest). Packets
-//! may wait for links that others occupy too.
+//! contention. The message buffers of a tile serve one line after the other. The routers on the way
+//! take turns between their sides, so cores far away wait longer (section 4.1.3: with 48 accessors,
+//! the slowest is more than two times slower than the fastest). Packets may also wait for links
+//! that others occupy.
 //!
-//! Messages are RCCE's (section 4.2): the sender puts a piece into its own buffer and sets a flag
-//! at the receiver; the receiver gets it and sets a flag at the sender. Lines of memory that a core
-//! has lately read or written are in its caches, and reading them again costs nothing.
+//! Messages are those of RCCE (section 4.2): the sender puts a piece into its own buffer and sets a
+//! flag at the receiver. The receiver gets the piece and sets a flag at the sender. Memory lines
+//! that a core has recently read or written are in its caches, and reading them again costs
+//! nothing.
 
 mod interrupts;
 mod links;
@@ -33,9 +34,9 @@ use crate::{
     machines::MessageBuffers,
 };
 
-/// The random variation of each access, in picoseconds; without it, cores would run in lockstep.
+/// The random variation of each access, in picoseconds. Without it, cores would run in lockstep.
 const JITTER: Time = 20_000;
-/// Lines of a message buffer that RCCE keeps for flags: of 256, 251 are for the message.
+/// Lines of a message buffer that RCCE keeps for flags: 251 of 256 lines are for the message.
 const RCCE_FLAG_LINES: usize = 5;
 
 /// The costs of cores with message buffers on a mesh.
@@ -44,9 +45,9 @@ pub(crate) struct Mesh {
     buffer_lines: usize,
     /// The tile of each core.
     tile_of: Vec<usize>,
-    /// Routers from tile to tile.
+    /// The number of routers from tile to tile.
     distances: Vec<Vec<Time>>,
-    /// Routers from a core to its memory controller.
+    /// The number of routers from a core to its memory controller.
     memory_distances: Vec<Time>,
     hop: Time,
     buffer: Time,
@@ -65,14 +66,14 @@ pub(crate) struct Mesh {
     links: Option<Links>,
     queued_reads: u32,
     queued_writes: u32,
-    /// Whether a flag is written by a whole put, and reset by the core that has read it.
+    /// Whether a flag is written by a whole put, and reset by the core that reads it.
     resets: bool,
     controller: Controller,
     caches: Vec<Caches>,
     cache_lines: u32,
 }
 
-/// The contents of a core's caches: for each line of its buffers, the number of its last touch.
+/// The contents of a core's caches: for each line of its buffers, the number of the last access.
 #[derive(Default)]
 struct Caches {
     touches: Cell<u32>,
@@ -88,8 +89,8 @@ enum Kind {
 }
 
 impl Mesh {
-    /// Interrupts some cores. Returns the times at which they are reached. The core's own part is
-    /// assumed to be that of any access to the mesh.
+    /// Interrupts some cores. Returns when each receives the interrupt. It is assumed that the
+    /// core's own part takes as long as any access to the mesh.
     pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
         self.controller.interrupt(site, to, self.buffer).await
     }
@@ -146,8 +147,8 @@ impl Mesh {
         }
     }
 
-    /// The room that a request takes in a queue. A queue has room for `queued_reads *
-    /// queued_writes`, so it holds `queued_reads` reads, or `queued_writes` writes.
+    /// Returns the room that a request takes in a queue. A queue has room for
+    /// `queued_reads * queued_writes`, so it holds `queued_reads` reads or `queued_writes` writes.
     const fn size(&self, kind: Kind) -> u32 {
         match kind {
             Kind::Read => self.queued_writes,
@@ -155,7 +156,7 @@ impl Mesh {
         }
     }
 
-    /// The size of the pieces of RCCE's messages, in bytes.
+    /// Returns the size of the pieces of RCCE's messages, in bytes.
     pub(crate) const fn piece_bytes(&self) -> usize {
         (self.buffer_lines - RCCE_FLAG_LINES) * self.line_bytes
     }
@@ -180,8 +181,8 @@ impl Mesh {
         self.distances[self.tile_of[from as usize]][self.tile_of[to as usize]]
     }
 
-    /// Reads or writes one line of the buffer of `owner` by the core of `pace`. Returns the time
-    /// when the line has arrived, before the core is acknowledged.
+    /// Reads or writes one line of the buffer of `owner` for the core of `pace`. Returns when the
+    /// line has arrived, which is before the core gets the acknowledgement.
     async fn access(&self, pace: &mut Pace<'_>, kind: Kind, owner: u32, cause: Cause) -> Time {
         let (site, me) = (pace.site, pace.site.me);
         let way = self.distance(me, owner) * self.hop;
@@ -213,7 +214,7 @@ impl Mesh {
         served
     }
 
-    /// How long a packet waits for links from tile to tile.
+    /// Returns how long a packet waits for links from tile to tile.
     fn pass(&self, (from, to): (usize, usize), packet: Packet, off: Time) -> Time {
         self.links.as_ref().map_or(0, |links| links.pass(from, to, packet, off))
     }
@@ -308,8 +309,8 @@ impl Mesh {
         self.access(pace, Kind::Write, to, Cause::Flags).await
     }
 
-    /// Polls a flag of the core's own, since a time; the flag is set at the present time. The first
-    /// poll that samples the flag after it was set sees it.
+    /// Polls one of the core's own flags, since a time. The flag is set at the present time. The
+    /// first poll that samples the flag after that sees it.
     async fn poll(&self, site: Site<'_>, since: Time, call: Time) {
         let way = self.distance(site.me, site.me) * self.hop;
         let period = call + self.buffer + 2 * way;
@@ -320,7 +321,7 @@ impl Mesh {
         site.engine.sleep_until(since + polls * period).await;
     }
 
-    /// Sets a flag of RCCE's by one access (section 4.2), or by a whole put.
+    /// Sets an RCCE flag by one access (section 4.2), or by a whole put.
     async fn set_flag(&self, pace: &mut Pace<'_>, to: u32) -> Time {
         if self.resets {
             return self.put_flag(pace, to).await;

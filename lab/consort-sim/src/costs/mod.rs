@@ -1,6 +1,6 @@
 //! The costs of operations in virtual time: one file for each kind of machine.
 //!
-//! A cost is spent by sleeping. An operation returns when its PE is free again, with the time at
+//! A PE spends a cost by sleeping. An operation returns when its PE is free again, with the time at
 //! which its data or signal arrives. Nothing in this module moves data.
 
 mod chaos;
@@ -49,12 +49,12 @@ pub(crate) struct Where {
 /// The effects that are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
-    /// Queueing; without it, every resource is always free.
+    /// Queueing. Without it, every resource is always free.
     pub contention: bool,
-    /// Queueing for the links of a mesh too, with contention and distances. It takes long to
-    /// simulate and changes little: the links of the Intel SCC have rate to spare.
+    /// Queueing for the links of a mesh as well, in addition to contention and distances. It takes
+    /// long to simulate and changes little: the links of the Intel SCC have spare capacity.
     pub links: bool,
-    /// Distances; without them, all are the shortest.
+    /// Distances. Without them, all are the shortest.
     pub distances: bool,
     /// The parameters that were fitted to published results, if the machine's description has them:
     /// the overhead of a call, flags that are written by whole puts and reset, and the time of a
@@ -63,13 +63,13 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// All but links and what is fitted.
+    /// All effects except links and fitted parameters.
     pub const PUBLISHED: Self =
         Self { contention: true, links: false, distances: true, fitted: false };
 }
 
 /// The costs of a machine.
-#[expect(clippy::large_enum_variant, reason = "a simulation has one, and moves none")]
+#[expect(clippy::large_enum_variant, reason = "a simulation has one and never moves it")]
 pub(crate) enum Costs {
     /// Random times.
     Chaos(Chaos),
@@ -94,13 +94,13 @@ macro_rules! each {
 }
 
 impl Costs {
-    /// The capabilities of the machine's fabric.
+    /// Returns the capabilities of the machine's fabric.
     pub(crate) fn capabilities(&self, pes: u32) -> Capabilities {
         each!(self, kind => kind.capabilities(pes))
     }
 
-    /// The size of the pieces in which sender and receiver transfer a message together, in bytes.
-    /// `None` if a sender goes on without its receiver.
+    /// Returns the size of the pieces in which sender and receiver transfer a message together, in
+    /// bytes. Returns `None` if a sender continues without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
             Self::Chaos(_) | Self::Cluster(_) | Self::Coherent(_) => None,
@@ -108,13 +108,13 @@ impl Costs {
         }
     }
 
-    /// Whether a put and the signal that follows it are one message.
+    /// Returns whether a put and the signal that follows it are one message.
     pub(crate) const fn bundles(&self) -> bool {
         matches!(self, Self::Cluster(_))
     }
 
-    /// The time in which a receipt of what has landed at `from` comes back to `to`. Where puts keep
-    /// their order none is sent.
+    /// Returns the time that a receipt takes from `from`, where data has landed, back to `to`. No
+    /// receipt is sent if puts keep their order.
     pub(crate) fn answers_in(&self, from: Rank, to: Rank) -> Time {
         match self {
             Self::Chaos(_) | Self::Mesh(_) | Self::Coherent(_) => 0,
@@ -127,8 +127,8 @@ impl Costs {
         each!(self, kind => kind.begin(site).await);
     }
 
-    /// Moves bytes from one memory to another; one of them at least is the PE's own. Returns the
-    /// time when they have landed.
+    /// Moves bytes from one memory to another. At least one of them is the PE's own. Returns when
+    /// they have landed.
     pub(crate) async fn transfer(
         &self,
         site: Site<'_>,
@@ -139,7 +139,7 @@ impl Costs {
         each!(self, kind => kind.transfer(site, from, to, bytes).await)
     }
 
-    /// Combines bytes of another memory with bytes of the PE's own, into its own.
+    /// Combines bytes of another memory with bytes of the PE's own memory, into its own.
     pub(crate) async fn get_combine(
         &self,
         site: Site<'_>,
@@ -155,7 +155,7 @@ impl Costs {
         self.combine(site, bytes).await;
     }
 
-    /// The time when all accesses that a PE has begun are complete, on machines where they overlap
+    /// Returns when all accesses that a PE has started are complete, on machines where they overlap
     /// with its later operations.
     pub(crate) fn settled(&self, pe: Rank) -> Time {
         if let Self::Coherent(kind) = self { kind.settled(pe.0) } else { 0 }
@@ -166,13 +166,13 @@ impl Costs {
         each!(self, kind => kind.combine(site, bytes).await);
     }
 
-    /// Sets a flag at a peer. Returns the time when it is set there.
+    /// Sets a flag at a peer. Returns when it is set there.
     pub(crate) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         each!(self, kind => kind.signal(site, to).await)
     }
 
-    /// Reads a flag that is set. The PE has polled it since a time, and `from` has set it, if it
-    /// was one PE.
+    /// Reads a flag that is set. The PE has polled it since a time. `from` is the PE that set it,
+    /// if it was a single PE.
     pub(crate) async fn observe(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
         match self {
             Self::Chaos(chaos) => chaos.observe(site, since, from).await,
@@ -182,7 +182,7 @@ impl Costs {
         }
     }
 
-    /// The time when an arrival at a PE is delivered to it: later than now, if it queues behind
+    /// Returns when an arrival is delivered to its PE. This is later than now if it queues behind
     /// others. A put is in memory when it arrives, but later arrivals queue behind it.
     pub(crate) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
         match self {
@@ -191,14 +191,14 @@ impl Costs {
         }
     }
 
-    /// Sends a message. Returns the time of its arrival. On machines with two-sided transfers that
-    /// is the time when the receiver can get it.
+    /// Sends a message. Returns when it arrives. On machines with two-sided transfers, that is when
+    /// the receiver can get it.
     pub(crate) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
         each!(self, kind => kind.send(site, to, from, bytes).await)
     }
 
-    /// Receives a message that has arrived. The PE has polled for it since a time. Returns the time
-    /// when its sender is notified, on machines with two-sided transfers.
+    /// Receives a message that has arrived. The PE has polled for it since a time. Returns when its
+    /// sender is notified, on machines with two-sided transfers.
     pub(crate) async fn receive(
         &self,
         site: Site<'_>,
@@ -215,8 +215,8 @@ impl Costs {
         each!(self, kind => kind.handed_over(site, since).await);
     }
 
-    /// Interrupts some peers. Returns the times at which they are reached. On machines without
-    /// interrupts it sets a flag at one peer after the other.
+    /// Interrupts some peers. Returns when each receives the interrupt. On machines without
+    /// interrupts, it sets a flag at one peer after the other.
     pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
         if let Self::Mesh(mesh) = self {
             return mesh.interrupt(site, to).await;
@@ -228,8 +228,8 @@ impl Costs {
         arrivals
     }
 
-    /// Calls a handler for a notification that has `arrived` at some time. Those that arrive while
-    /// the kernel is `serving` others share its way back to the program.
+    /// Calls a handler for a notification that arrived at time `arrived`. Notifications that arrive
+    /// while the kernel is `serving` others share the switch back to the program.
     pub(crate) async fn interrupted(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
         match self {
             Self::Mesh(mesh) => mesh.interrupted(site, serving, arrived).await,

@@ -140,8 +140,8 @@ impl Rendezvous for Call<'_> {
 }
 
 impl Call<'_> {
-    /// Waits until a receipt of each put so far has come back: what a fence has to do in a network
-    /// that may deliver two messages of a PE to another in any order.
+    /// Waits until a receipt of each put so far has come back. A fence must do this in a network
+    /// that may deliver two messages between the same PEs in any order.
     ///
     /// # Errors
     /// When the job has failed.
@@ -152,8 +152,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Performs an atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
-    /// consistent. Returns the old value.
+    /// Performs an atomic operation on the 64-bit word at heap offset `word` of `at`. It is
+    /// sequentially consistent. Returns the old value.
     ///
     /// # Errors
     /// When the job has failed.

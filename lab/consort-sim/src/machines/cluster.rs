@@ -13,23 +13,23 @@ use super::{
     reading::{self, Flaw, ensure, product},
 };
 
-/// Nodes on a network, by the LogGP model.
+/// Nodes on a network, in the LogGP model.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// The number of nodes.
     #[serde(deserialize_with = "reading::count")]
     pub nodes: u32,
-    /// PEs of a node.
+    /// The number of PEs in a node.
     #[serde(deserialize_with = "reading::count")]
     pub pes_per_node: u32,
     /// `L`: the latency between nodes a single hop apart.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_ns: f64,
-    /// `o`: how long a message occupies the PE that sends it, and the one that receives it.
+    /// `o`: how long a message occupies the sending PE, and the receiving PE.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// Network interfaces of a node, which its PEs share evenly.
+    /// The number of network interfaces of a node. Its PEs share them evenly.
     #[serde(deserialize_with = "reading::count")]
     pub interfaces_per_node: u32,
     /// How PEs are placed on nodes.
@@ -48,19 +48,19 @@ pub struct Cluster {
     pub network: Network,
     /// Messages between PEs of a node.
     pub inside: Inside,
-    /// What its processors compute, where that is known.
+    /// The computing rates of its processors, if known.
     #[serde(default)]
     pub compute: Option<Compute>,
 }
 
-/// What the processors of a node compute.
+/// The computing rates of the processors of a node.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compute {
-    /// The most operations on doubles of a node, in 10^9 a second.
+    /// The peak rate of a node, in 10^9 operations on doubles per second.
     #[serde(deserialize_with = "reading::positive")]
     pub node_gflops: f64,
-    /// An addition of doubles that needs the result of the one before, where that is known.
+    /// The time of an addition of doubles that needs the result of the previous one, if known.
     #[serde(default, deserialize_with = "reading::optional")]
     pub dependent_add_ns: Option<f64>,
 }
@@ -69,10 +69,10 @@ pub struct Compute {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Successive PEs on a node.
+    /// Consecutive PEs are on the same node.
     #[default]
     Blocks,
-    /// PEs in turn on all nodes.
+    /// PEs are placed on all nodes in turn.
     InTurn,
 }
 
@@ -80,15 +80,17 @@ pub enum Placement {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Network {
-    /// Levels of switches; a hop is a switch.
+    /// Levels of switches. A hop is a switch.
     FatTree {
-        /// Nodes below a switch of the lowest level, and switches below one of each other level.
+        /// The number of nodes below a switch of the lowest level, and of switches below a switch
+        /// of each other level.
         #[serde(deserialize_with = "reading::count")]
         arity: u32,
     },
-    /// A grid whose ends are joined; a hop is a link.
+    /// A grid whose ends are joined. A hop is a link.
     Torus {
-        /// Nodes along each dimension. Neighbours along the first have successive numbers.
+        /// The number of nodes along each dimension. Neighbours along the first have consecutive
+        /// numbers.
         sides: Vec<u32>,
     },
 }
@@ -97,13 +99,13 @@ pub enum Network {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
-    /// One-way transfer of a line.
+    /// The one-way time to transfer a line.
     #[serde(deserialize_with = "reading::positive")]
     pub transfer_ns: f64,
     /// How long a message occupies each of the two PEs.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// Bandwidth of copying a message, in bytes per nanosecond.
+    /// The bandwidth of copying a message, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
 }
@@ -112,7 +114,7 @@ impl Described for Cluster {
     fn complete(self) -> Result<Self, Flaw> {
         product("nodes", &[self.nodes, self.pes_per_node])?;
         let most = self.pes_per_node;
-        let message = format!("expected one a PE at most, {most}");
+        let message = format!("expected at most {most}, one for each PE");
         ensure(self.interfaces_per_node <= most, "interfaces_per_node", message)?;
         match &self.network {
             Network::FatTree { arity } => {
@@ -130,12 +132,12 @@ impl Described for Cluster {
 }
 
 impl Cluster {
-    /// The number of PEs.
+    /// Returns the number of PEs.
     pub fn pes(&self) -> u32 {
         self.nodes * self.pes_per_node
     }
 
-    /// How the PEs lie on nodes.
+    /// Returns the placement of the PEs on nodes.
     pub fn placed(&self) -> Nodes {
         match self.placement {
             Placement::Blocks => Nodes::Blocks(self.pes_per_node),
@@ -143,19 +145,19 @@ impl Cluster {
         }
     }
 
-    /// The node of a PE.
+    /// Returns the node of a PE.
     pub fn node(&self, pe: u32) -> u32 {
         self.placed().node(pe)
     }
 
-    /// The network interface of a PE, among all.
+    /// Returns the index of a PE's network interface, among all interfaces.
     pub fn interface(&self, pe: u32) -> u32 {
         let place = self.placed().place(pe);
         let own = place * self.interfaces_per_node / self.pes_per_node;
         self.node(pe) * self.interfaces_per_node + own
     }
 
-    /// The number of hops between two nodes: none from a node to itself.
+    /// Returns the number of hops between two nodes, which is 0 from a node to itself.
     pub fn hops(&self, a: u32, b: u32) -> u32 {
         match &self.network {
             _ if a == b => 0,
@@ -178,7 +180,7 @@ impl Cluster {
         }
     }
 
-    /// The latency between two nodes in nanoseconds: none from a node to itself.
+    /// Returns the latency between two nodes in nanoseconds, which is 0 from a node to itself.
     pub fn latency_between_ns(&self, a: u32, b: u32) -> f64 {
         match self.hops(a, b) {
             0 => 0.0,

@@ -21,14 +21,14 @@ pub struct Coherent {
     /// Core cycles per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub ghz: f64,
-    /// Bytes of a cache line.
+    /// Bytes in a cache line.
     #[serde(deserialize_with = "reading::size")]
     pub line_bytes: usize,
     /// The cores, and how they are connected.
     pub layout: Layout,
-    /// The names of the distances, the nearest first: `core`; where they exist, `die` and
-    /// `package`; then `1 hop`, `2 hops` and so on. A file for a mesh names `core`, `1 hop` and the
-    /// longest distance; here the distances between them are added.
+    /// The names of the distances, from near to far: `core`; then `die` and `package`, if they
+    /// exist; then `1 hop`, `2 hops` and so on. A file for a mesh names `core`, `1 hop` and the
+    /// longest distance. The distances between them are added here.
     pub distances: Vec<String>,
     /// The costs of loading a word.
     pub load: Costs,
@@ -36,7 +36,7 @@ pub struct Coherent {
     pub store: Costs,
     /// The costs of atomic operations.
     pub atomic: Atomics,
-    /// The caches, the nearest first.
+    /// The caches, from near to far.
     #[serde(rename = "cache")]
     pub caches: Vec<Cache>,
     /// The memory.
@@ -44,19 +44,19 @@ pub struct Coherent {
     /// The number of accesses to lines that overlap when a core reads or writes many in a row.
     #[serde(deserialize_with = "reading::positive")]
     pub lines_in_flight: f64,
-    /// The bytes that a core works on at a time: only accesses to these overlap. Unlimited if not
-    /// given.
+    /// The bytes that a core works on at a time. Only accesses to these overlap. Unlimited by
+    /// default.
     #[serde(default, deserialize_with = "reading::optional")]
     pub reorder_bytes: Option<f64>,
-    /// Bandwidth of a core that copies data in its own cache, in bytes per nanosecond.
+    /// The bandwidth of a core that copies data in its own cache, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
-    /// Bandwidth of a core that adds doubles to others, all in its own cache, in bytes of the
+    /// The bandwidth of a core that adds doubles to others, all in its own cache, in bytes of the
     /// result per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub combine_gbps: f64,
-    /// How long a transfer of a line between caches occupies a hub that all transfers pass; `None`
-    /// if there is no hub.
+    /// How long a transfer of a line between caches occupies the hub through which all transfers
+    /// pass. `None` if there is no hub.
     #[serde(default, deserialize_with = "reading::optional")]
     pub hub_ns: Option<f64>,
     /// How long a transfer occupies the line itself, so that the next one waits.
@@ -65,8 +65,8 @@ pub struct Coherent {
     /// The hardware message queues between cores; `None` if there are none.
     #[serde(default)]
     pub queue: Option<MessageQueue>,
-    /// How its threads issue operations on shared words; `None` if that is not described, so that
-    /// locks cannot be simulated on it.
+    /// How its threads issue operations on shared words. `None` if the description does not say so;
+    /// locks cannot be simulated on such a machine.
     #[serde(default)]
     pub threads: Option<Threads>,
 }
@@ -82,33 +82,34 @@ pub enum State {
     Exclusive,
     /// One of several copies; memory or an owner is up to date.
     Shared,
-    /// In no cache: it is loaded from memory.
+    /// In no cache. It is loaded from memory.
     Invalid,
 }
 
 impl State {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 5] =
         [Self::Modified, Self::Owned, Self::Exclusive, Self::Shared, Self::Invalid];
 }
 
-/// The costs of an operation on a line by the line's state, in cycles, a number for each distance.
+/// The costs of an operation on a line, in cycles, for each state of the line. Each row has a
+/// number for each distance.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
     /// [`State::Modified`].
     #[serde(deserialize_with = "reading::row")]
     pub modified: Vec<f64>,
-    /// [`State::Owned`]; if not given, as shared.
+    /// [`State::Owned`]. The default is the costs of a shared line.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub owned: Option<Vec<f64>>,
-    /// [`State::Exclusive`]; if not given, as modified.
+    /// [`State::Exclusive`]. The default is the costs of a modified line.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub exclusive: Option<Vec<f64>>,
     /// [`State::Shared`].
     #[serde(deserialize_with = "reading::row")]
     pub shared: Vec<f64>,
-    /// [`State::Invalid`]; if not given, as a load, which must have it.
+    /// [`State::Invalid`]. The default is the cost of a load, which must be given.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub invalid: Option<Vec<f64>>,
 }
@@ -127,7 +128,7 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 4] =
         [Self::CompareExchange, Self::FetchAdd, Self::TestAndSet, Self::Swap];
 }
@@ -138,11 +139,11 @@ impl AtomicOp {
 pub struct Atomics {
     /// Compare and swap.
     pub compare_exchange: Costs,
-    /// Fetch and add; if not given, as compare and swap.
+    /// Fetch and add. The default is the costs of compare and swap.
     pub fetch_add: Option<Costs>,
-    /// Test and set; if not given, as compare and swap.
+    /// Test and set. The default is the costs of compare and swap.
     pub test_and_set: Option<Costs>,
-    /// Swap; if not given, as compare and swap.
+    /// Swap. The default is the costs of compare and swap.
     pub swap: Option<Costs>,
 }
 
@@ -153,10 +154,10 @@ pub struct Cache {
     /// Its size in bytes.
     #[serde(deserialize_with = "reading::size")]
     pub bytes: usize,
-    /// The lines of one set.
+    /// The number of lines in a set.
     #[serde(deserialize_with = "reading::size")]
     pub ways: usize,
-    /// The latency of a load that finds its line there, in cycles.
+    /// The latency of a load that finds its line in this level, in cycles.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_cycles: f64,
     /// The number of hardware threads that share a cache of this level.
@@ -167,7 +168,7 @@ pub struct Cache {
     pub foreign: bool,
 }
 
-/// The default: a cache keeps all lines.
+/// Returns the default: a cache keeps all lines.
 const fn foreign() -> bool {
     true
 }
@@ -182,7 +183,7 @@ pub struct Memory {
     /// The number of memory controllers.
     #[serde(deserialize_with = "reading::count")]
     pub controllers: u32,
-    /// Bandwidth of a controller, in bytes per nanosecond.
+    /// The bandwidth of a controller, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub gbps: f64,
 }
@@ -191,21 +192,21 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageQueue {
-    /// The words of 8 bytes in the buffer of a core.
+    /// The number of words of 8 bytes in the buffer of a core.
     #[serde(deserialize_with = "reading::size")]
     pub words: usize,
-    /// The queues that share a buffer.
+    /// The number of queues that share a buffer.
     #[serde(deserialize_with = "reading::count")]
     pub ways: u32,
     /// The cycles of a link of the mesh.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hop_cycles: f64,
-    /// The cycles of a message between the instructions that send and receive it, without the
+    /// The cycles of a message between the instructions that send and receive it, excluding the
     /// links.
     #[serde(deserialize_with = "reading::not_negative")]
     pub message_cycles: f64,
-    /// The cycles of the instructions that send or receive a word. A message that is sent has one
-    /// word more, which says where it goes.
+    /// The cycles of the instruction that sends or receives a word. A sent message has one
+    /// additional word, its destination.
     #[serde(deserialize_with = "reading::not_negative")]
     pub word_cycles: f64,
 }
@@ -219,7 +220,11 @@ impl Described for Coherent {
             "distances",
             format!("expected {named:?}, as the layout says, found {:?}", self.distances),
         )?;
-        ensure(self.load.invalid.is_some(), "load", "missing `invalid`: what comes from memory")?;
+        ensure(
+            self.load.invalid.is_some(),
+            "load",
+            "missing `invalid`, the cost of loads from memory",
+        )?;
         let atomic = &mut self.atomic;
         let tables = [
             ("load", Some(&mut self.load)),
@@ -233,7 +238,7 @@ impl Described for Coherent {
             costs.map_or(Ok(()), |costs| costs.complete(keys, named.len(), all.len()))?;
         }
         self.distances = all;
-        ensure(!self.caches.is_empty(), "cache", "expected one cache at least, found none")?;
+        ensure(!self.caches.is_empty(), "cache", "expected at least one cache, found none")?;
         let threads = self.threads();
         for (index, cache) in self.caches.iter().enumerate() {
             ensure(
@@ -259,8 +264,8 @@ impl Described for Coherent {
 }
 
 impl Costs {
-    /// Checks that there is a number for each distance that a file names. Computes those of the
-    /// distances between the last two by linear interpolation.
+    /// Checks that there is a number for each distance that a file names. Computes the numbers of
+    /// the distances between the last two by linear interpolation.
     fn complete(&mut self, keys: &str, named: usize, all: usize) -> Result<(), Flaw> {
         let rows = [
             ("modified", Some(&mut self.modified)),
@@ -271,7 +276,8 @@ impl Costs {
         ];
         for (key, row) in rows {
             let Some(row) = row else { continue };
-            let message = format!("expected {named} numbers, one a distance, found {}", row.len());
+            let message =
+                format!("expected {named} numbers, one for each distance, found {}", row.len());
             ensure(row.len() == named, format!("{keys}.{key}"), message)?;
             if let [.., near, far] = row[..]
                 && all > named
@@ -284,7 +290,7 @@ impl Costs {
         Ok(())
     }
 
-    /// The row of a state: its own, or that of the state which it defaults to.
+    /// Returns the row of a state: its own, or that of the state it defaults to.
     fn of(&self, state: State) -> Option<&[f64]> {
         match state {
             State::Modified => Some(&self.modified),
@@ -296,24 +302,24 @@ impl Costs {
     }
 }
 
-/// The fraction of a number of steps.
+/// Returns the fraction of a number of steps.
 #[expect(clippy::cast_precision_loss, reason = "distances are few")]
 fn ratio(step: usize, steps: usize) -> f64 {
     step as f64 / steps as f64
 }
 
 impl Coherent {
-    /// The number of hardware threads.
+    /// Returns the number of hardware threads.
     pub fn threads(&self) -> u32 {
         self.layout.threads()
     }
 
-    /// The distance of two threads, as an index into [`Self::distances`].
+    /// Returns the distance between two threads, as an index into [`Self::distances`].
     pub fn distance(&self, a: u32, b: u32) -> usize {
         self.layout.distance(a, b)
     }
 
-    /// The time of a load by a core that does not have the line, in nanoseconds.
+    /// Returns the time of a load by a core that does not have the line, in nanoseconds.
     ///
     /// # Panics
     /// When there is no such distance.
@@ -321,7 +327,8 @@ impl Coherent {
         self.cost_ns(&self.load, state, distance)
     }
 
-    /// The time of a store by a core that does not have the line exclusively, in nanoseconds.
+    /// Returns the time of a store by a core that does not have the line exclusively, in
+    /// nanoseconds.
     ///
     /// # Panics
     /// When there is no such distance.
@@ -329,8 +336,8 @@ impl Coherent {
         self.cost_ns(&self.store, state, distance)
     }
 
-    /// The time of an atomic operation by a core that does not have the line exclusively, in
-    /// nanoseconds.
+    /// Returns the time of an atomic operation by a core that does not have the line exclusively,
+    /// in nanoseconds.
     ///
     /// # Panics
     /// When there is no such distance.
@@ -345,7 +352,8 @@ impl Coherent {
         self.cost_ns(costs.unwrap_or(compare_exchange), state, distance)
     }
 
-    /// The time of a load that finds its line in this level of the own caches, in nanoseconds.
+    /// Returns the time of a load that finds its line in this level of the core's own caches, in
+    /// nanoseconds.
     ///
     /// # Panics
     /// When there is no such level, counted from 0.
@@ -353,13 +361,13 @@ impl Coherent {
         self.caches[level].latency_cycles / self.ghz
     }
 
-    /// The time of a load from the nearest memory, in nanoseconds.
+    /// Returns the time of a load from the nearest memory, in nanoseconds.
     pub fn memory_ns(&self) -> f64 {
         self.memory.load_cycles / self.ghz
     }
 
     fn cost_ns(&self, costs: &Costs, state: State, distance: usize) -> f64 {
         let row = costs.of(state).or_else(|| self.load.of(state));
-        row.expect("a description says what loads cost in every state")[distance] / self.ghz
+        row.expect("a description has the cost of a load in every state")[distance] / self.ghz
     }
 }

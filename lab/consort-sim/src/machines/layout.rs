@@ -1,7 +1,7 @@
-//! The layout of the cores of a coherent machine, which gives the distances between threads.
+//! The layout of the cores of a coherent machine. It gives the distances between threads.
 //!
 //! The distances are those for which David, Guerraoui and Trigonakis (2013) give costs: on the same
-//! core, die or package, and beyond that by hops. On a mesh each number of links is a distance.
+//! core, die or package, and beyond that by hops. On a mesh, the distance is the number of links.
 
 use std::cmp::Ordering;
 
@@ -14,37 +14,38 @@ use super::reading::{self, Flaw, ensure, product};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Layout {
-    /// Packages of dies of cores. Neighbours have successive numbers.
+    /// Packages of dies of cores. Neighbours have consecutive numbers.
     Packages {
-        /// Packages (sockets).
+        /// The number of packages (sockets).
         #[serde(deserialize_with = "reading::count")]
         packages: u32,
-        /// Dies of a package.
+        /// The number of dies in a package.
         #[serde(deserialize_with = "reading::count")]
         dies_per_package: u32,
-        /// Cores of a die.
+        /// The number of cores in a die.
         #[serde(deserialize_with = "reading::count")]
         cores_per_die: u32,
-        /// Hardware threads of a core.
+        /// The number of hardware threads of a core.
         #[serde(deserialize_with = "reading::count")]
         threads_per_core: u32,
-        /// Hops between each two dies, a row for each die. Those within a package are ignored.
+        /// The hops between every two dies, one row for each die. Hops within a package are
+        /// ignored.
         hops: Vec<Vec<u32>>,
     },
-    /// A mesh of cores, numbered row by row, with one thread each. The distance of two cores is the
-    /// number of links between them.
+    /// A mesh of cores, numbered row by row, with one thread each. The distance between two cores
+    /// is the number of links between them.
     Mesh {
-        /// Cores from west to east.
+        /// The number of cores from west to east.
         #[serde(deserialize_with = "reading::count")]
         columns: u32,
-        /// Cores from north to south.
+        /// The number of cores from north to south.
         #[serde(deserialize_with = "reading::count")]
         rows: u32,
     },
 }
 
 impl Layout {
-    /// The number of hardware threads.
+    /// Returns the number of hardware threads.
     pub fn threads(&self) -> u32 {
         match self {
             Self::Packages {
@@ -54,7 +55,7 @@ impl Layout {
         }
     }
 
-    /// How so many threads lie on dies of several, each with a cache of its own.
+    /// Returns the placement of threads on dies, if a die has several threads and its own cache.
     pub(crate) fn dies(&self, threads: u32) -> Nodes {
         match self {
             Self::Packages { cores_per_die, threads_per_core, .. } => {
@@ -65,7 +66,7 @@ impl Layout {
         }
     }
 
-    /// The number of hardware threads of a core.
+    /// Returns the number of hardware threads of a core.
     pub(crate) fn threads_per_core(&self) -> u32 {
         match self {
             Self::Packages { threads_per_core, .. } => *threads_per_core,
@@ -73,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// The distance of two threads, as an index into the names of the distances.
+    /// Returns the distance between two threads, as an index into the names of the distances.
     pub(super) fn distance(&self, a: u32, b: u32) -> usize {
         let apart = match self {
             Self::Mesh { columns, .. } => {
@@ -118,7 +119,7 @@ impl Layout {
         }
     }
 
-    /// The names of the distances that a file gives, and those of all distances.
+    /// Returns the names of the distances that a file gives, and the names of all distances.
     pub(super) fn distances(&self) -> (Vec<String>, Vec<String>) {
         let name = |hops: u32| format!("{hops} hop{}", if hops == 1 { "" } else { "s" });
         let mut all = vec!["core".to_owned()];
@@ -148,11 +149,11 @@ impl Layout {
 /// Checks that hops are those of the shortest paths between this many dies.
 fn check_hops(hops: &[Vec<u32>], dies: usize) -> Result<(), Flaw> {
     let keys = "layout.packages.hops";
-    let message = format!("expected {dies} rows, one a die, found {}", hops.len());
+    let message = format!("expected {dies} rows, one for each die, found {}", hops.len());
     ensure(hops.len() == dies, keys, message)?;
     for (a, row) in hops.iter().enumerate() {
         let keys = format!("{keys}.{a}");
-        let message = format!("expected {dies} numbers, one a die, found {}", row.len());
+        let message = format!("expected {dies} numbers, one for each die, found {}", row.len());
         ensure(row.len() == dies, keys.as_str(), message)?;
         for (b, &found) in row.iter().enumerate() {
             let (fits, expected) = match a.cmp(&b) {
@@ -160,7 +161,9 @@ fn check_hops(hops: &[Vec<u32>], dies: usize) -> Result<(), Flaw> {
                     ((1..dies).contains(&(found as usize)), format!("1 to {} hops", dies - 1))
                 }
                 Ordering::Equal => (found == 0, "0 hops".to_owned()),
-                Ordering::Greater => (found == hops[b][a], format!("{} hops, as back", hops[b][a])),
+                Ordering::Greater => {
+                    (found == hops[b][a], format!("{} hops, as in the other direction", hops[b][a]))
+                }
             };
             let message = format!("from die {a} to {b} expected {expected}, found {found}");
             ensure(fits, keys.as_str(), message)?;

@@ -1,4 +1,5 @@
-//! A described machine as a [`MachineModel`], the parameters of the algorithms' cost functions.
+//! Converts a described machine into a [`MachineModel`], the parameters of the algorithms' cost
+//! functions.
 
 use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel, Nodes};
 
@@ -6,8 +7,9 @@ use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
 
 impl Machine {
-    /// The parameters for estimates on its first `pes` PEs. Distances are means from PE 0 to the
-    /// others, and every cost that depends on a distance uses that mean.
+    /// Returns the parameters for estimates on the machine's first `pes` PEs. Distances are means
+    /// over the distances from PE 0 to the others, and every cost that depends on a distance uses
+    /// that mean.
     ///
     /// # Panics
     /// When it has fewer PEs, or `pes` is 0.
@@ -22,7 +24,7 @@ impl Machine {
     }
 }
 
-/// The mean over the other PEs of PE 0 among `pes`; a single PE is its own neighbour.
+/// Returns the mean over the peers of PE 0 among `pes`. A single PE is its own peer.
 fn mean(pes: u32, of: impl Fn(u32) -> f64) -> f64 {
     let others = 1.min(pes - 1)..pes;
     let count = others.len() as f64;
@@ -54,7 +56,8 @@ fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
     }
 }
 
-/// As in formulas 4.1 to 4.12 of the thesis: a core moves one line at a time.
+/// Returns the parameters as in formulas 4.1 to 4.12 of the thesis: a core moves one line at a
+/// time.
 fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
     let there_ns = machine.mpb_ns
         + 2.0 * mean(pes, |other| f64::from(machine.distance(0, other))) * machine.hop_ns;
@@ -65,15 +68,15 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
         (machine.memory_read_ns + memory_hops, machine.memory_write_ns + memory_hops);
     let line_bytes = machine.line_bytes as f64;
     MachineModel {
-        // A flag is put; the waiting core gets it, which is that core's own work.
+        // A flag is put. The waiting core gets it, which is that core's own work.
         transfer_ns: machine.put_ns + here_ns + there_ns,
         // From memory to the other core's buffer, and from there to its memory.
         next_line_ns: (read_ns + there_ns + here_ns + write_ns) * LINE_PAYLOAD_BYTES as f64
             / line_bytes,
         overhead_ns: machine.get_ns + here_ns,
-        // From memory to the own buffer, or back.
+        // From memory to the core's own buffer, or back.
         copy_gbps: line_bytes / (here_ns + f64::midpoint(read_ns, write_ns)),
-        // From another core's buffer to the own.
+        // From another core's buffer to the core's own.
         pull_gbps: line_bytes / (there_ns + here_ns),
         get_ns: 0.0,
         switch_ns: 0.0,
@@ -84,7 +87,7 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
 }
 
 fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
-    // The sender's overhead, and the latency; the receiver's overhead is its own work.
+    // The sender's overhead and the latency. The receiver's overhead is its own work.
     let between_ns = |other| {
         if machine.node(other) == machine.node(0) {
             machine.inside.transfer_ns + machine.inside.overhead_ns
@@ -94,7 +97,7 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
         }
     };
     let transfer_ns = mean(pes, between_ns);
-    // The bandwidth of the network applies where most of the other PEs are in other nodes.
+    // The network's bandwidth applies if most of the other PEs are on other nodes.
     let crosses = pes > machine.pes_per_node;
     let gbps = if crosses { 1.0 / machine.gap_per_byte_ns } else { machine.inside.copy_gbps };
     let (gap_ns, overhead_ns) = (machine.gap_ns, machine.overhead_ns);
@@ -138,8 +141,8 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
     }
 
-    /// Two cores of a tile of the SCC, a router apart: a flag is put in 69 + 136 + 136 ns, and got
-    /// in 330 + 136 ns; a line is moved from buffer to buffer in 272 ns.
+    /// Two cores of a tile of the SCC, one router apart: a flag is put in 69 + 136 + 136 ns, and
+    /// got in 330 + 136 ns. A line is moved from buffer to buffer in 272 ns.
     #[test]
     fn two_cores_of_a_tile() {
         let model = model("scc", 2);
@@ -158,7 +161,7 @@ mod tests {
         near(model.serve_gbps, 64.0 / 17.4);
     }
 
-    /// The PEs of a node; and two nodes, in which PE 0 has 15 near and 16 far peers.
+    /// The PEs of one node; and two nodes, where PE 0 has 15 near and 16 far peers.
     #[test]
     fn nodes() {
         near(model("cluster", 16).transfer_ns, 120.0);

@@ -1,7 +1,8 @@
-//! Where the numbers of a description are from.
+//! The origin of the numbers in a description.
 //!
-//! A number is published where `source` and the comments say, unless the table `provenance` names
-//! it: as an assumption, whose reason is in the comment before it, or as fitted to figures.
+//! A number is published in the `source`, or where the comments say, unless the table `provenance`
+//! names it. That table names assumptions, whose reason is in the comment before them, and numbers
+//! that are fitted to figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,39 +11,39 @@ use toml::{Spanned, de::DeTable, de::DeValue};
 
 use super::reading::{Flaw, ensure};
 
-/// The parameters that are used only where fitted ones are asked for.
+/// The parameters that are used only if a simulation asks for fitted ones.
 const USED_IF_ASKED: [&str; 2] = ["overhead_ns", "interrupt.signal_ns"];
 
-/// Where the numbers of a description are from.
+/// The origin of the numbers in a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// The parameters, or tables of them, that no source gives or that a source gives of something
+    /// The parameters, or tables of them, that no source gives or that a source gives for something
     /// similar.
     #[serde(default)]
     pub assumed: Vec<String>,
-    /// The parameters that were chosen so that figures come out, with the ids of these figures, as
-    /// in `T2.LINE_K7`.
+    /// The parameters that were chosen to reproduce figures, with the ids of these figures, as in
+    /// `T2.LINE_K7`.
     #[serde(default)]
     pub fitted: BTreeMap<String, Vec<String>>,
-    /// How many parameters the description has.
+    /// The number of parameters in the description.
     #[serde(skip_deserializing)]
     pub counts: Counts,
 }
 
-/// Numbers of parameters, of which each counts once.
+/// Numbers of parameters. Each parameter counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Those that a source gives.
+    /// Parameters that a source gives.
     pub published: usize,
-    /// Those that are assumed.
+    /// Parameters that are assumed.
     pub assumed: usize,
-    /// Those that are fitted.
+    /// Parameters that are fitted.
     pub fitted: usize,
 }
 
 impl Provenance {
-    /// Checks that it names parameters of `document`, and counts these.
+    /// Checks that it names parameters of `document`, and counts them.
     pub(super) fn complete(mut self, document: &Spanned<DeTable<'_>>) -> Result<Self, Flaw> {
         let mut all = Vec::new();
         for (key, value) in document.get_ref() {
@@ -84,8 +85,8 @@ impl Provenance {
         Ok(self)
     }
 
-    /// Whether a parameter was fitted to the figure with this id. Unless `all_fitted`, only the
-    /// parameters that every simulation uses count.
+    /// Returns whether a parameter was fitted to the figure with this id. Unless `all_fitted` is
+    /// set, only the parameters that every simulation uses count.
     pub fn is_fitted_to(&self, id: &str, all_fitted: bool) -> bool {
         self.fitted.iter().any(|(name, figures)| {
             let is_used = all_fitted || !USED_IF_ASKED.contains(&name.as_str());
@@ -93,8 +94,8 @@ impl Provenance {
         })
     }
 
-    /// The numbers of parameters in a sentence, with the names of those that are fitted, and the
-    /// claims of the figures.
+    /// Returns a sentence with the numbers of parameters, the names of fitted ones, and the claims
+    /// of the figures.
     pub fn in_words(&self) -> String {
         let Counts { published, assumed, fitted } = self.counts;
         let all = published + assumed + fitted;
@@ -137,8 +138,8 @@ fn parameters(path: &str, value: &DeValue<'_>, all: &mut Vec<String>) {
 mod tests {
     use super::super::Machine;
 
-    /// The paths of what follows each comment of a description, with the comment: parameters, and
-    /// tables.
+    /// Returns each comment of a description with the paths of the parameters and tables that
+    /// follow it.
     fn commented(text: &str) -> Vec<(String, String)> {
         let (mut table, mut comment, mut all) = (String::new(), String::new(), Vec::new());
         let mut arrays: Vec<&str> = Vec::new();
@@ -165,7 +166,7 @@ mod tests {
         all
     }
 
-    /// Whether one path is, or leads to, the other.
+    /// Returns whether one path equals the other, or leads to it.
     fn is_along(a: &str, b: &str) -> bool {
         let leads = |to: &str, from: &str| format!("{to}.").starts_with(&format!("{from}."));
         leads(a, b) || leads(b, a)
@@ -184,7 +185,7 @@ mod tests {
             };
             for (path, comment) in comments.iter().filter(|(path, _)| path != "title") {
                 let mut all = provenance.assumed.iter().chain(provenance.fitted.keys());
-                // Of a table of which one column is assumed it says for which.
+                // A comment on a table with one assumed column says which column.
                 if ["Assumption: ", "Assumption, "].iter().any(|word| comment.contains(word)) {
                     assert!(all.any(|name| is_along(name, path)), "{name}: {path} is not named");
                 }
@@ -197,7 +198,7 @@ mod tests {
                 let says = |(path, comment): &(String, String)| {
                     comment.contains("Fitted") && is_of(path, fitted)
                 };
-                assert!(comments.iter().any(says), "{name}: no comment tells of {fitted}");
+                assert!(comments.iter().any(says), "{name}: no comment mentions {fitted}");
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Reads descriptions: checks values while they are read, and finds the lines of errors.
 //!
-//! The function that reads a value refuses it if it is wrong by itself, and `toml` knows its line.
-//! A value that contradicts another is a [`Flaw`] with the keys that lead to it.
+//! The function that reads a value refuses it if it is invalid on its own, and `toml` knows its
+//! line. A value that contradicts another is a [`Flaw`] with the keys that lead to it.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use toml::{Spanned, de::DeTable};
 
-/// The most PEs of a machine; more are a mistake in a file.
+/// The largest number of PEs of a machine. A larger number is a mistake in the file.
 pub(super) const MOST_PES: u32 = 1 << 20;
 
 /// A value that contradicts the rest of a description.
@@ -24,7 +24,7 @@ impl Flaw {
     }
 }
 
-/// `Ok` if `holds`, or else the flaw.
+/// Returns `Ok` if `holds`, or else the flaw.
 pub(super) fn ensure(
     holds: bool,
     keys: impl Into<String>,
@@ -33,7 +33,7 @@ pub(super) fn ensure(
     if holds { Ok(()) } else { Err(Flaw::new(keys, message)) }
 }
 
-/// The product of counts, if a machine can have so many PEs.
+/// Returns the product of counts, if a machine can have this many PEs.
 pub(super) fn product(keys: &str, counts: &[u32]) -> Result<u32, Flaw> {
     let product = counts.iter().try_fold(1_u32, |product, &count| product.checked_mul(count));
     product.filter(|&pes| (1..=MOST_PES).contains(&pes)).ok_or_else(|| {
@@ -43,12 +43,12 @@ pub(super) fn product(keys: &str, counts: &[u32]) -> Result<u32, Flaw> {
     })
 }
 
-/// The line, from 1, of the byte at `offset`.
+/// Returns the line, from 1, of the byte at `offset`.
 pub(super) fn line_at(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
-/// The offset of the value at these keys, or of the innermost table around it that exists.
+/// Returns the offset of the value at these keys, or of the innermost existing table around it.
 pub(super) fn offset_of(document: &Spanned<DeTable<'_>>, keys: &str) -> usize {
     let mut keys = keys.split('.');
     let Some(mut value) = keys.next().and_then(|key| document.get_ref().get(key)) else {
@@ -65,11 +65,11 @@ pub(super) fn offset_of(document: &Spanned<DeTable<'_>>, keys: &str) -> usize {
     value.span().start
 }
 
-/// Reads a text that is not empty.
+/// Reads a text that must not be empty.
 pub(super) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     if text.trim().is_empty() {
-        return Err(D::Error::custom("expected some words, found an empty text"));
+        return Err(D::Error::custom("expected a text, found an empty one"));
     }
     Ok(text)
 }
@@ -83,7 +83,7 @@ pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error>
     Ok(count)
 }
 
-/// Reads a number of bytes or words that is not zero.
+/// Reads a number of bytes or words, which must not be 0.
 pub(super) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
     let size = usize::deserialize(from)?;
     if size == 0 {

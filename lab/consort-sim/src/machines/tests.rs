@@ -1,5 +1,5 @@
-//! Tests which descriptions are read, and which are refused at which line. Every text is one or the
-//! other.
+//! Tests which descriptions are read, and which are refused at which line. Every text is either
+//! read or refused.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use super::{
     AtomicOp, Cluster, Coherent, DescriptionError, Kind, Machine, MessageBuffers, Network, State,
 };
 
-/// A shipped description with one text replaced by another.
+/// Returns a shipped description with one text replaced by another.
 fn edited(name: &str, old: &str, new: &str) -> String {
     let (_, text) = Machine::description(name).unwrap();
     assert_eq!(text.matches(old).count(), 1, "`{old}` in {name}");
     text.replace(old, new)
 }
 
-/// The line and the message of the error for a text.
+/// Returns the line and the message of the error for a text.
 #[track_caller]
 fn flaw(text: &str) -> (usize, String) {
     match Machine::parse("edited.toml", text) {
@@ -90,18 +90,18 @@ fn every_shipped_description_is_read() {
 }
 
 #[test]
-fn a_machine_is_found_by_its_name_or_its_file() {
+fn machine_is_found_by_name_or_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml");
     std::fs::write(&path, edited("scc", "rows = 4", "rows = 3")).unwrap();
     let machine = Machine::find(path.to_str().unwrap()).unwrap();
     assert_eq!((machine.name.as_str(), machine.pes()), ("mine", 36));
-    let Err(error) = Machine::find("scd") else { panic!("there is no scd") };
+    let Err(error) = Machine::find("scd") else { panic!("`scd` is not a machine") };
     assert!(
         error.to_string().contains("`scd`: expected barcelona-x8, bluegene-p, cluster,"),
         "{error}"
     );
-    let Err(error) = Machine::find("nowhere/mine.toml") else { panic!("there is no such file") };
+    let Err(error) = Machine::find("nowhere/mine.toml") else { panic!("the file does not exist") };
     assert_eq!(error.to_string(), "cannot read nowhere/mine.toml");
 }
 
@@ -115,7 +115,7 @@ fn the_tiles_of_the_scc() {
     assert_eq!([(0, 0), (0, 1), (0, 2), (0, 47)].map(|(a, b)| scc.distance(a, b)), [1, 1, 2, 9]);
     let far = (0..48).flat_map(|a| (0..48).map(move |b| (a, b)));
     assert_eq!(far.map(|(a, b)| scc.distance(a, b)).max(), Some(9));
-    // A core's controller is that of its quadrant.
+    // A core's controller is the one of its quadrant.
     for core in 0..48 {
         let (x, y) = scc.tile(core);
         let of_quadrant = (if x < 3 { 0 } else { 5 }, if y < 2 { 0 } else { 2 });
@@ -176,7 +176,7 @@ fn costs_match_the_tables_in_nanoseconds() {
     near(xeon.load_ns(State::Modified, 3), 400.0 / 2.13);
     near(xeon.store_ns(State::Shared, 1), 116.0 / 2.13);
     near(xeon.atomic_ns(AtomicOp::Swap, State::Modified, 2), 324.0 / 2.13);
-    // States and operations without a row of their own.
+    // States and operations that do not have their own row.
     near(xeon.load_ns(State::Owned, 1), 44.0 / 2.13);
     near(xeon.store_ns(State::Invalid, 2), 492.0 / 2.13);
     near(xeon.atomic_ns(AtomicOp::Swap, State::Exclusive, 2), 324.0 / 2.13);
@@ -226,7 +226,7 @@ fn invalid_values_are_refused() {
     );
     let (_, text) = Machine::description("scc").unwrap();
     let title = text.lines().find(|line| line.starts_with("title")).unwrap();
-    refused("scc", title, "title = \" \"", "expected some words");
+    refused("scc", title, "title = \" \"", "expected a text");
     refused("scc", "rows = 4", "rows 4", "expected `=`");
     refused(
         "xeon-e7-8867l-x8",
@@ -260,7 +260,7 @@ fn contradictory_message_buffers_are_refused() {
     refused("serve_ns = 11.7", "serve_ns = 127", "at most 126");
     refused("[5, 2]]", "[5, 4]]", "a tile of the 6 x 4 mesh, found [5, 4]");
     let controllers = "controllers = [[0, 0], [5, 0], [0, 2], [5, 2]]";
-    refused(controllers, "controllers = []", "one memory controller at least");
+    refused(controllers, "controllers = []", "at least one memory controller");
     refused("columns = 6", "columns = 1000000", "found 1000000 x 4 x 2");
 }
 
@@ -268,7 +268,7 @@ fn contradictory_message_buffers_are_refused() {
 fn contradictory_coherent_machines_are_refused() {
     let refused = |old, new, says| refused("xeon-e7-8867l-x8", old, new, says);
     refused("\"1 hop\", \"2 hops\"]", "\"1 hop\"]", "\"1 hop\", \"2 hops\"], as the layout says");
-    let numbers = "expected 4 numbers, one a distance, found";
+    let numbers = "expected 4 numbers, one for each distance, found";
     refused("shared = [5, 44, 223, 334]", "shared = [5, 44, 223]", numbers);
     refused("shared = [10, 113, 312, 423]", "shared = []", numbers);
     refused("threads = 20", "threads = 7", "divides the 160 threads, found 7");
@@ -276,11 +276,15 @@ fn contradictory_coherent_machines_are_refused() {
     refused_at("bytes = 31457280", "xeon-e7-8867l-x8", "ways = 24", "ways = 25", sets);
     refused("bytes = 32768", "bytes = 32769", "whole number of sets of 8 lines of 64 bytes");
     let last = "[2, 2, 2, 1, 1, 1, 2, 0],";
-    refused(last, "[2, 2, 2, 1, 1, 1, 2],", "expected 8 numbers, one a die, found 7");
-    refused(last, "[1, 2, 2, 1, 1, 1, 2, 0],", "from die 7 to 0 expected 2 hops, as back, found 1");
+    refused(last, "[2, 2, 2, 1, 1, 1, 2],", "expected 8 numbers, one for each die, found 7");
+    refused(
+        last,
+        "[1, 2, 2, 1, 1, 1, 2, 0],",
+        "from die 7 to 0 expected 2 hops, as in the other direction",
+    );
     refused(last, "[2, 2, 2, 1, 1, 1, 2, 1],", "from die 7 to 7 expected 0 hops, found 1");
     refused("[0, 1, 1, 2, 1, 2, 2, 2],", "[0, 1, 1, 2, 1, 2, 2, 9],", "expected 1 to 7 hops");
-    let rows = "expected 8 rows, one a die, found 7";
+    let rows = "expected 8 rows, one for each die, found 7";
     refused_at("hops = [\n", "xeon-e7-8867l-x8", &format!("    {last}\n"), "", rows);
     let named = "expected [\"core\", \"1 hop\", \"11 hops\"], as the layout says";
     refused_at("distances = ", "tile-gx36", "columns = 6", "columns = 7", named);
@@ -297,8 +301,8 @@ fn contradictory_clusters_are_refused() {
 }
 
 proptest! {
-    /// A description that is truncated, or with a part overwritten or removed, is read or refused,
-    /// at a line that it has.
+    /// A description that is truncated, or in which a part is overwritten or removed, is either
+    /// read or refused at one of its lines.
     #[test]
     fn damaged_text_is_read_or_refused(
         name in select(Machine::shipped().collect::<Vec<_>>()),
@@ -310,7 +314,7 @@ proptest! {
         let (_, text) = Machine::description(name).unwrap();
         let mut characters: Vec<char> = text.chars().collect();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss,
-            clippy::cast_precision_loss, reason = "a place in a short text")]
+            clippy::cast_precision_loss, reason = "a position in a short text")]
         let start = (characters.len() as f64 * at) as usize;
         let end = if cut { characters.len() } else { (start + length).min(characters.len()) };
         characters.splice(start..end, new.chars());
@@ -322,7 +326,7 @@ proptest! {
         }
     }
 
-    /// With numbers replaced by others it is read or refused, and a machine that is read can be
+    /// With changed numbers, a description is either read or refused. A machine that is read can be
     /// used.
     #[test]
     fn changed_number_is_read_or_refused(
@@ -357,7 +361,7 @@ proptest! {
     }
 }
 
-/// The ranges of the numbers of a description that are outside comments and strings.
+/// Returns the ranges of the numbers of a description that are outside comments and strings.
 fn numbers(text: &str) -> Vec<Range<usize>> {
     let starts = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at);
     let outside = starts.filter(|&at| {

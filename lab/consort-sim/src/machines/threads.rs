@@ -1,5 +1,5 @@
-//! What threads that share words and send messages need besides the costs of lines: how stores are
-//! buffered, where atomic operations are executed, what is fetched ahead.
+//! The costs of threads that share words and send messages, in addition to the costs of lines: how
+//! stores are buffered, where atomic operations are executed, what is fetched in advance.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ pub struct Threads {
     /// The cycles of the instructions around each operation on a word or a message.
     #[serde(deserialize_with = "reading::not_negative")]
     pub operation_cycles: f64,
-    /// The cycles that a load adds when the core has the line: what is not hidden of its latency.
+    /// The cycles that a load adds when the core has the line: the part of its latency that is not
+    /// hidden.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hit_cycles: f64,
     /// The cycles of an iteration of an empty loop.
@@ -20,7 +21,7 @@ pub struct Threads {
     pub loop_cycles: f64,
     /// Where atomic operations are executed.
     pub atomics: AtomicsAt,
-    /// Whether two words of a line can be compared and exchanged at once.
+    /// Whether a compare-exchange can work on two words of a line at once.
     #[serde(default)]
     pub pairs: bool,
     /// The order in which stores leave the store buffer.
@@ -28,23 +29,23 @@ pub struct Threads {
     /// The entries of the store buffer.
     #[serde(deserialize_with = "reading::size")]
     pub store_buffer: usize,
-    /// The cycles that a store or an atomic operation takes longer, and occupies the line longer,
-    /// for each core after the first whose copy becomes invalid.
+    /// The additional cycles of a store or an atomic operation, for which it also occupies the
+    /// line, for each core after the first whose copy becomes invalid.
     #[serde(default)]
     pub sharer_cycles: f64,
-    /// Whether stores that wait in an in-order buffer ask for their lines already.
+    /// Whether stores that wait in an in-order buffer already request their lines.
     #[serde(default)]
     pub claims_lines: bool,
-    /// The cycles of a fence, without what it waits for.
+    /// The cycles of a fence, excluding what it waits for.
     #[serde(deserialize_with = "reading::not_negative")]
     pub fence_cycles: f64,
-    /// A thread that spins finds its copy of the word invalid after at most so many cycles.
+    /// A spinning thread notices within this many cycles that its copy of the word is invalid.
     #[serde(deserialize_with = "reading::not_negative")]
     pub spin_cycles: f64,
-    /// What is fetched before it is asked for; nothing if not given.
+    /// The prefetcher; there is none by default.
     #[serde(default)]
     pub prefetch: Option<Prefetch>,
-    /// Stores past the caches; if not given, they are ordinary ones.
+    /// The costs of stores past the caches. By default they are ordinary stores.
     #[serde(default)]
     pub streaming: Option<Streaming>,
 }
@@ -55,7 +56,7 @@ pub struct Threads {
 pub enum AtomicsAt {
     /// In the cache of the core, which gets the line for that.
     Cache,
-    /// In the cache of the tile that is the line's home; no core keeps a copy.
+    /// In the cache of the tile that is the line's home. No core keeps a copy.
     Home,
 }
 
@@ -63,9 +64,9 @@ pub enum AtomicsAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreOrder {
-    /// One after the other, as they were issued.
+    /// One after the other, in the order in which they were issued.
     InOrder,
-    /// All at the same time: order needs a fence, which waits for acknowledgements.
+    /// All at the same time. Order needs a fence, which waits for acknowledgements.
     Overlapping,
 }
 
@@ -73,17 +74,17 @@ pub enum StoreOrder {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefetch {
-    /// The accesses with the same stride that it takes for a pattern. With 0, a miss, and the first
-    /// use of a line that was fetched in advance, have the next one fetched.
+    /// The number of accesses with the same stride that count as a pattern. With 0, a miss, or the
+    /// first use of a prefetched line, fetches the next line.
     pub training: u32,
-    /// The lines that it fetches ahead.
+    /// The number of lines that it fetches ahead.
     #[serde(deserialize_with = "reading::count")]
     pub ahead: u32,
-    /// Whether it fetches lines for writing where those before were written.
+    /// Whether it fetches lines for writing if the previous ones were written.
     pub for_ownership: bool,
-    /// Whether a miss fetches the other line of an aligned pair too.
+    /// Whether a miss also fetches the other line of an aligned pair.
     pub pairs: bool,
-    /// The lines of a page.
+    /// The number of lines in a page.
     #[serde(deserialize_with = "reading::count")]
     pub page_lines: u32,
 }
@@ -92,10 +93,10 @@ pub struct Prefetch {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streaming {
-    /// The buffers of a core.
+    /// The number of buffers of a core.
     #[serde(deserialize_with = "reading::count")]
     pub buffers: u32,
-    /// The cycles until a buffer is written to memory and free again.
+    /// The cycles until a buffer is written to memory and is free again.
     #[serde(deserialize_with = "reading::positive")]
     pub cycles: f64,
     /// The factor by which that takes longer while another core spins on the line.

@@ -1,11 +1,12 @@
-//! Transactions on lines: how long they take, in which order a line serves them, what becomes of
-//! copies.
+//! Transactions on lines: how long they take, in which order a line serves them, and what happens
+//! to copies.
 //!
-//! A transaction travels to the line, queues behind those that came before, is served, and travels
-//! back. All that it changes, it changes when it is served. What it costs without others in its way
-//! is the description's number for the operation, the state and the distance. Where atomic
-//! operations are executed at home, each transaction occupies its line for the same time there.
-//! Otherwise a line that is fetched for writing serves nobody before it has arrived.
+//! A transaction travels to the line, queues behind those that arrived before, is served, and
+//! travels back. All its changes happen when it is served. Without other transactions in its way,
+//! it costs the number that the description gives for the operation, the state and the distance. If
+//! atomic operations are executed at home, each transaction occupies its line for the same time
+//! there. Otherwise a line that is fetched for writing serves no other transaction before it has
+//! arrived.
 
 use super::{
     costs::Access,
@@ -19,7 +20,7 @@ use crate::{
 };
 
 impl Kind {
-    /// The operation whose cost it has.
+    /// Returns the operation whose cost the transaction has.
     const fn access(self) -> Access {
         match self {
             Self::Load | Self::Prefetch { own: false } => Access::Load,
@@ -30,7 +31,7 @@ impl Kind {
 }
 
 impl World {
-    /// The state of a line for an access of a core, and its distance.
+    /// Returns the state of a line for an access of a core, and its distance.
     fn found(&self, line: &LineState, core: u32, access: Access) -> (State, usize) {
         let others = || line.holders.each().filter(|&holder| holder != core);
         let to = |holder| self.costs.distance(core, holder);
@@ -49,7 +50,7 @@ impl World {
         (state, distance)
     }
 
-    /// Whether a core needs no transaction.
+    /// Returns whether a core needs no transaction.
     pub(super) fn has(&self, line: &LineState, core: u32, kind: Kind) -> bool {
         match kind {
             Kind::Load | Kind::Prefetch { own: false } => line.holders.has(core),
@@ -59,13 +60,13 @@ impl World {
         }
     }
 
-    /// The cost of a transaction on a line as it is.
+    /// Returns the cost of a transaction on a line in its present state.
     fn cost(&self, line: &LineState, core: u32, kind: Kind) -> Time {
         let (state, distance) = self.found(line, core, kind.access());
         self.costs.access(kind.access(), state, distance)
     }
 
-    /// The time for which a transaction is on its way to the line.
+    /// Returns the time that a transaction takes to travel to the line.
     fn travel(&self, line: &LineState, core: u32, kind: Kind) -> Time {
         if self.has(line, core, kind) {
             return 0;
@@ -84,7 +85,7 @@ impl World {
         number
     }
 
-    /// A transaction that has not begun.
+    /// Creates a transaction without starting it. Returns its number.
     pub(super) fn prepare(&self, thread: u32, line: u32, kind: Kind) -> u32 {
         let core = self.thread(thread).core;
         let transaction = Transaction {
@@ -103,7 +104,7 @@ impl World {
         self.traffic.borrow_mut().add(OnItsWay::Transaction(transaction))
     }
 
-    /// Begins a transaction.
+    /// Starts a transaction.
     pub(super) fn start(&self, number: u32, at: Time) {
         let mut transaction = self.transaction(number);
         let line = self.lines.at(transaction.line);
@@ -112,7 +113,7 @@ impl World {
         self.engine.at(at + travel + self.late(), What::Arrive(number));
     }
 
-    /// A transaction is at its line, or ends.
+    /// Handles the arrival of a transaction at its line, or its end.
     pub(super) fn arrive(&self, number: u32) {
         let transaction = self.transaction(number);
         if transaction.served {
@@ -205,8 +206,8 @@ impl World {
         self.traffic.borrow_mut().take(number);
     }
 
-    /// The stores behind one that a line serves, as far as they are to the same line, are served
-    /// with it: one ends each cycle.
+    /// Serves the stores to the same line that directly follow a store, together with it. One of
+    /// them ends each cycle.
     fn follow(&self, first: u32, number: u32, line: &mut LineState, mut ends: Time) {
         let mut last = first;
         let thread = self.transaction(first).thread;
@@ -227,7 +228,7 @@ impl World {
         }
     }
 
-    /// Changes which cores have copies, and wakes the threads that spun on one that is gone.
+    /// Changes which cores have copies, and wakes the threads that spun on a copy that is gone.
     fn change_copies(&self, line: &mut LineState, core: u32, kind: Kind) {
         match kind {
             Kind::Load | Kind::Prefetch { own: false } => {
@@ -260,7 +261,7 @@ impl World {
         }
     }
 
-    /// A store has ended: its entry of the buffer is free.
+    /// Handles the end of a store: its entry of the buffer is free.
     fn stored(&self, number: u32) {
         let OnItsWay::Transaction(transaction) = self.traffic.borrow_mut().take(number) else {
             return;

@@ -35,7 +35,7 @@ pub(super) struct MessageCosts {
     pub(super) hop: Time,
 }
 
-/// Stores past the caches.
+/// The costs of stores past the caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamingCosts {
     pub(super) buffers: usize,
@@ -49,7 +49,7 @@ pub(super) struct Costs {
     cycle_ns: f64,
     cores: u32,
     distances: Box<[u8]>,
-    /// By operation, state and distance.
+    /// The costs by operation, state and distance.
     accesses: Vec<[Box<[Time]>; STATES.len()]>,
     pub(super) cycle: Time,
     pub(super) hit: Time,
@@ -60,20 +60,20 @@ pub(super) struct Costs {
     pub(super) spin: Time,
     pub(super) loop_cycles: f64,
     pub(super) atomics_at_home: bool,
-    /// Whether two words are compared and exchanged at once.
+    /// Whether a compare-exchange can work on two words at once.
     pub(super) pairs: bool,
     pub(super) in_order: bool,
     pub(super) claims_lines: bool,
     pub(super) store_buffer: usize,
     pub(super) prefetch: Option<Prefetch>,
-    /// The most lines that a core's prefetcher waits for.
+    /// The largest number of lines that a core's prefetcher waits for.
     pub(super) in_flight: usize,
     pub(super) streaming: Option<StreamingCosts>,
     pub(super) messages: Option<MessageCosts>,
 }
 
 impl Costs {
-    /// The costs of a machine whose description has those of threads.
+    /// Returns the costs of a machine, if its description has those of threads.
     pub(super) fn new(machine: &Coherent) -> Option<Self> {
         let threads = machine.threads.as_ref()?;
         let cycle_ns = 1.0 / machine.ghz;
@@ -137,17 +137,17 @@ impl Costs {
         self.cores
     }
 
-    /// The time of this many cycles.
+    /// Returns the time of this many cycles.
     pub(super) fn cycles(&self, count: f64) -> Time {
         picoseconds(count * self.cycle_ns)
     }
 
-    /// The distance of two cores.
+    /// Returns the distance between two cores.
     pub(super) fn distance(&self, a: u32, b: u32) -> usize {
         self.distances[(a * self.cores + b) as usize].into()
     }
 
-    /// The time of an operation on a line in a state, at a distance.
+    /// Returns the time of an operation on a line in a state, at a distance.
     pub(super) fn access(&self, access: Access, state: State, distance: usize) -> Time {
         let column = STATES.iter().position(|&known| known == state).unwrap_or(0);
         self.accesses[access.row()][column][distance]

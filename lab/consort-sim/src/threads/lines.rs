@@ -1,11 +1,12 @@
-//! Cache lines: which words are on one, who has copies, and what others see of a word.
+//! Cache lines: which words are on a line, which cores have copies, and what other threads see of a
+//! word.
 //!
-//! A line's identity is its address. Lines are numbered when they are first touched, and nothing
-//! depends on the addresses themselves, so runs are the same wherever the memory lies. Only the
-//! lines of a *region* have neighbours: an array that the program has announced.
+//! A line is identified by its address. Lines are numbered when they are first touched, and nothing
+//! depends on the addresses themselves. Runs are therefore the same wherever the memory is. Only
+//! the lines of a *region*, an array that the program has announced, have neighbours.
 //!
 //! A word's value is in the program's memory from the moment of the store. While the store is in
-//! the store buffer, the line has what others see instead.
+//! the store buffer, the line keeps the value that others see.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -18,7 +19,7 @@ use consort_machine::Word;
 
 use crate::engine::Time;
 
-/// Bytes of a line.
+/// Bytes in a line.
 const LINE_BYTES: usize = 64;
 
 /// A set of cores.
@@ -26,7 +27,7 @@ const LINE_BYTES: usize = 64;
 pub(super) struct Cores([u64; 4]);
 
 impl Cores {
-    /// The most cores of a machine.
+    /// The largest number of cores of a machine.
     pub(super) const MOST: u32 = 256;
 
     pub(super) const fn only(core: u32) -> Self {
@@ -65,9 +66,9 @@ struct Late {
     place: u8,
     /// The value that others see.
     seen: u64,
-    /// The stores, as they were issued: the thread and the value.
+    /// The stores, in the order in which they were issued: the thread and the value.
     stores: VecDeque<(u32, u64)>,
-    /// The value that is in memory: that of the last store that was issued.
+    /// The value in memory, from the last store that was issued.
     last: u64,
 }
 
@@ -76,29 +77,29 @@ struct Late {
 pub(super) struct LineState {
     /// The cores that have a copy.
     pub(super) holders: Cores,
-    /// The core that has the only copy, and may write it.
+    /// The core that has the only copy and may write it.
     pub(super) owner: Option<u32>,
-    /// Whether a cache has it, be it that of its home.
+    /// Whether a cache has it, including the cache of its home.
     pub(super) cached: bool,
-    /// The core that is nearest to its home.
+    /// The core nearest to its home.
     pub(super) home: u32,
-    /// When the operation that occupies it ends.
+    /// The time when the operation that occupies it ends.
     pub(super) free: Time,
-    /// The transactions that wait for that.
+    /// The transactions that wait for that operation.
     pub(super) queue: VecDeque<u32>,
     /// The threads that sleep until their copy is invalid.
     pub(super) spinners: Vec<u32>,
-    /// How many threads spin on it.
+    /// The number of threads that spin on it.
     pub(super) spinning: u32,
-    /// Whether it is stored to with release: it carries a flag rather than data.
+    /// Whether it is stored to with release: then it carries a flag, and not data.
     pub(super) carries_flag: bool,
-    /// Its place in its region, and the lines of the region.
+    /// Its place in its region, and the number of lines in the region.
     pub(super) place: Option<(u32, u32)>,
     late: Vec<Late>,
 }
 
 impl LineState {
-    /// The value of a word as a thread sees it.
+    /// Returns the value of a word as a thread sees it.
     pub(super) fn value(&mut self, place: u8, word: &Word, thread: u32) -> u64 {
         let Some(index) = self.late.iter().position(|late| late.place == place) else {
             return word.atomic().load(Relaxed);
@@ -115,13 +116,13 @@ impl LineState {
         seen
     }
 
-    /// The value of a thread's own store to a word, if others do not see it yet.
+    /// Returns the value of a thread's own store to a word, if others do not see it yet.
     pub(super) fn own_store(&self, place: u8, thread: u32) -> Option<u64> {
         let late = self.late.iter().find(|late| late.place == place)?;
         late.stores.iter().rfind(|(by, _)| *by == thread).map(|(_, value)| *value)
     }
 
-    /// Writes a word, for all threads at once.
+    /// Writes a word so that all threads see it at once.
     pub(super) fn set(&mut self, place: u8, word: &Word, value: u64) {
         match self.late.iter().position(|late| late.place == place) {
             Some(index) if self.late[index].stores.is_empty() => {
@@ -133,7 +134,7 @@ impl LineState {
         }
     }
 
-    /// Writes a word; only this thread sees it before [`LineState::publish`].
+    /// Writes a word. Only this thread sees it until [`LineState::publish`].
     pub(super) fn issue(&mut self, place: u8, word: &Word, value: u64, thread: u32) {
         let index = self.late.iter().position(|late| late.place == place).unwrap_or_else(|| {
             let seen = word.atomic().load(Relaxed);
@@ -145,7 +146,7 @@ impl LineState {
         word.atomic().store(value, Relaxed);
     }
 
-    /// Lets all threads see the first store of this thread to a word.
+    /// Makes the first store of this thread to a word visible to all threads.
     pub(super) fn publish(&mut self, place: u8, thread: u32) {
         let Some(index) = self.late.iter().position(|late| late.place == place) else { return };
         let late = &mut self.late[index];
@@ -153,15 +154,15 @@ impl LineState {
         if let Some((_, value)) = late.stores.remove(first) {
             late.seen = value;
         }
-        // Otherwise stores of two threads became visible in another order than they were issued:
-        // the next access to the word mends the memory.
+        // Otherwise, stores of two threads became visible in a different order than they were
+        // issued. The next access to the word corrects the memory.
         if late.stores.is_empty() && late.seen == late.last {
             self.late.swap_remove(index);
         }
     }
 }
 
-/// Hashes an address: its bits, multiplied (Knuth 1973, section 6.4).
+/// Hashes an address by multiplying its bits (Knuth 1973, section 6.4).
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -187,20 +188,20 @@ impl Hasher for AddressHasher {
 pub(super) struct Lines {
     numbers: RefCell<HashMap<usize, u32, BuildHasherDefault<AddressHasher>>>,
     states: RefCell<Vec<LineState>>,
-    /// The cores at which lines are at home, in turn; one only for machines whose lines are at home
-    /// where they are first touched.
+    /// The number of cores at which lines are at home, in turn. It is 0 for machines whose lines
+    /// are at home where they are first touched.
     homes: u32,
 }
 
 impl Lines {
-    /// Lines whose homes are spread over this many tiles; with 0 they are where they are first
-    /// touched.
+    /// Creates lines whose homes are spread over this many tiles. With 0, their home is where they
+    /// are first touched.
     pub(super) fn new(homes: u32) -> Self {
         Self { homes, ..Self::default() }
     }
 
-    /// The number of a word's line, and the word's place on it. A new line is at home at `core`
-    /// unless homes are spread.
+    /// Returns the number of a word's line, and the word's place on it. The home of a new line is
+    /// `core` unless homes are spread.
     pub(super) fn find(&self, word: &Word, core: u32) -> (u32, u8) {
         let address = std::ptr::from_ref(word).addr();
         let place = address % LINE_BYTES / size_of::<Word>();
@@ -212,7 +213,7 @@ impl Lines {
         *self.numbers.borrow_mut().entry(at).or_insert_with(|| {
             let mut states = self.states.borrow_mut();
             let number = u32::try_from(states.len()).expect("a simulation has few lines");
-            // Neighbours in number are far apart, as if hashed.
+            // Lines with neighbouring numbers are far apart, as if hashed.
             let spread = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let spread = u32::try_from(spread).unwrap_or(0);
             let home = if self.homes == 0 { core } else { spread % self.homes };
@@ -221,7 +222,7 @@ impl Lines {
         })
     }
 
-    /// Announces consecutive lines, at home at a core unless homes are spread.
+    /// Announces consecutive lines. Their home is `core` unless homes are spread.
     pub(super) fn add_region(&self, lines: &[consort_machine::Line], core: u32) {
         let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
         for (place, line) in (0..count).zip(lines) {
@@ -232,13 +233,13 @@ impl Lines {
         }
     }
 
-    /// A line.
+    /// Returns the state of a line.
     pub(super) fn at(&self, number: u32) -> RefMut<'_, LineState> {
         RefMut::map(self.states.borrow_mut(), |states| &mut states[number as usize])
     }
 
-    /// The number of a line some places further in its region, if it is on the same page of
-    /// `page_lines` lines.
+    /// Returns the number of the line `by` places further in the region, if it is on the same page
+    /// of `page_lines` lines.
     pub(super) fn neighbour(&self, number: u32, by: i64, page_lines: u32) -> Option<u32> {
         let (place, count) = self.at(number).place?;
         let to = u32::try_from(i64::from(place) + by).ok()?;
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_store_to_become_visible_stays() {
+    fn last_store_to_become_visible_stays() {
         let (word, mut line) = (Word::new(1), LineState::default());
         line.issue(0, &word, 2, 7);
         line.issue(0, &word, 3, 8);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atomic_operation_between_is_seen_until_the_store_is() {
+    fn atomic_operation_is_seen_until_an_earlier_store_is() {
         let (word, mut line) = (Word::new(1), LineState::default());
         line.issue(0, &word, 2, 7);
         line.set(0, &word, 9);

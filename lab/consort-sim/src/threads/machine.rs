@@ -1,6 +1,6 @@
 //! The machine as a simulated thread sees it.
 
-#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+#![expect(unsafe_code, reason = "locks must exclude, and rely on the machine for that")]
 
 use std::{array::from_ref, convert::Infallible, future::ready, sync::atomic::Ordering};
 
@@ -26,8 +26,8 @@ impl SimulatedThread {
     }
 }
 
-// SAFETY: values are in the words themselves, all simulated threads run on one thread, each has its
-// own number, queues and lines.
+// SAFETY: values are in the words themselves, all simulated threads run on one thread, and each has
+// its own number, queues and lines.
 unsafe impl Machine for SimulatedThread {
     type Stop = Infallible;
 
@@ -107,7 +107,7 @@ unsafe impl Machine for SimulatedThread {
         new: [u64; 2],
         order: Ordering,
     ) -> Result<[u64; 2], [u64; 2]> {
-        assert!(self.has_pairs(), "the machine that is simulated exchanges no pairs of words");
+        assert!(self.has_pairs(), "the simulated machine cannot exchange pairs of words");
         self.exchange(pair, current, new, order).await
     }
 

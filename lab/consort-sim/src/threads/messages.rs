@@ -1,8 +1,9 @@
-//! Hardware message queues: a thread's buffer has queues of incoming messages and one of answers.
+//! Hardware message queues. A thread's buffer has queues of incoming messages and one queue of
+//! answers.
 //!
-//! A message that finds no room waits in the network, and its sender waits with the next message
-//! until it has got in. Left out: that queues share the ways of a buffer, and that messages meet on
-//! the links.
+//! A message that finds no room waits in the network. Its sender waits with the next message until
+//! the first one has entered the buffer. The model leaves out that queues share the ways of a
+//! buffer, and that messages meet on the links.
 
 use super::{
     costs::MessageCosts,
@@ -34,7 +35,7 @@ impl World {
         state.tally.borrow_mut().messages += 1;
     }
 
-    /// A message has come to its receiver.
+    /// Delivers a message that has arrived at its receiver.
     pub(super) fn deliver(&self, number: u32) {
         let OnItsWay::Message(message) = self.traffic.borrow_mut().take(number) else { return };
         let (from, to) = (self.thread(message.from), message.to);
@@ -50,7 +51,7 @@ impl World {
         }
     }
 
-    /// Takes the next message of a queue, and waits for it. The engine is at the thread's clock.
+    /// Waits for the next message of a queue and takes it. The engine is at the thread's clock.
     pub(super) async fn take_message(
         &self,
         costs: &MessageCosts,
@@ -79,7 +80,7 @@ impl World {
         words
     }
 
-    /// The thread is idle until there is a value.
+    /// Makes the thread idle until there is a value.
     pub(super) async fn idle<T>(
         &self,
         me: u32,

@@ -1,27 +1,27 @@
-//! Threads that share words and send messages, on a described machine in virtual time: what locks
-//! and delegation are simulated on.
+//! Threads that share words and send messages, on a described machine in virtual time. Locks and
+//! delegation are simulated on them.
 //!
 //! A [`SimulatedThread`] is a [`Machine`](consort_machine::Machine), so the algorithms are those
-//! that run natively. A word's value lies in the word; the time is in the model, whose mechanisms
-//! are these:
+//! that run natively. A word's value is in the word. The time is in the model, which has these
+//! parts:
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `costs` | published costs of loads, stores and atomic operations, by state and distance |
-//! | `lines` | which words share a line, who has copies, what others see of late stores |
-//! | `traffic` | what is on its way |
-//! | `world` | what threads share, and what each has |
-//! | `coherence` | transactions on lines: queueing, service, copies that become invalid |
+//! | `lines` | which words share a line, which cores have copies, what others see of late stores |
+//! | `traffic` | transactions and messages in transit |
+//! | `world` | the state that threads share, and the state of each |
+//! | `coherence` | transactions on lines: queueing, service, invalidation of copies |
 //! | `stores` | store buffers, fences, stores past the caches |
 //! | `prefetch` | lines that are fetched in advance, for reading or for writing |
-//! | `messages` | messages by hardware queues |
+//! | `messages` | messages in hardware queues |
 //! | `tally` | stalls by cause, remote references, counts |
-//! | `thread`, `machine` | a thread, and the machine as it sees it |
+//! | `thread`, `machine` | a thread, and the machine that it sees |
 //! | `simulation` | settings, the loop over events, deadlocks |
 //!
-//! A thread that waits for a word loads it once and sleeps until its copy is invalid, then loads it
-//! again. Left out: capacities of caches, and links that are shared by transactions on different
-//! lines.
+//! A thread that waits for a word loads it once, sleeps until its copy is invalid, and then loads
+//! it again. The model leaves out capacities of caches, and links that transactions on different
+//! lines share.
 
 mod coherence;
 mod costs;

@@ -1,5 +1,5 @@
-//! The prefetcher of a core: follows strides within a page, or fetches the line after one that was
-//! missed, or fetched in advance and is used for the first time (tagged prefetch, Smith 1982).
+//! The prefetcher of a core. It follows strides within a page. Or it fetches the next line after a
+//! miss, and after the first use of a prefetched line (tagged prefetch, Smith 1982).
 
 use super::{
     traffic::Kind,
@@ -7,13 +7,15 @@ use super::{
 };
 use crate::engine::Time;
 
-/// The pages that a prefetcher follows at a time, and the lines whose first use it waits for.
+/// The number of pages that a prefetcher follows at a time, and of lines whose first use it waits
+/// for.
 const PAGES: usize = 16;
 /// The longest stride that it follows, in lines.
 const LONGEST_STRIDE: i64 = 16;
 
 impl World {
-    /// A thread accesses a line at a time, which it had to wait for if `missed`.
+    /// Handles an access of a thread to a line at a time. `missed` says whether the thread had to
+    /// wait for the line.
     pub(super) fn accessed(&self, thread: u32, line: u32, missed: bool, at: Time) {
         let Some(prefetch) = &self.costs.prefetch else { return };
         let Some((place, _)) = self.lines.at(line).place else { return };
@@ -63,7 +65,7 @@ impl World {
         pages.push(page);
     }
 
-    /// A thread writes a line: from now on the page is fetched for writing.
+    /// Handles a write of a thread to a line: from now on the page is fetched for writing.
     pub(super) fn written(&self, thread: u32, line: u32) {
         let Some(prefetch) = &self.costs.prefetch else { return };
         let Some((place, _)) = self.lines.at(line).place else { return };
@@ -74,8 +76,8 @@ impl World {
         }
     }
 
-    /// Fetches the line that is so many places further, at a time, if it is on the same page.
-    /// Returns whether that was possible.
+    /// Fetches, at a time, the line that is `by` places further, if it is on the same page. Returns
+    /// whether it is.
     fn prefetch(&self, thread: u32, line: u32, by: i64, own: bool, at: Time) -> bool {
         let Some(prefetch) = &self.costs.prefetch else { return false };
         let Some(line) = self.lines.neighbour(line, by, prefetch.page_lines) else { return true };
@@ -89,8 +91,8 @@ impl World {
         fetched.is_some()
     }
 
-    /// Fetches a line at a time, unless the core has it or waits for it. Returns whether that was
-    /// to be done; `None` if the core waits for too many lines.
+    /// Fetches a line at a time, unless the core has it or waits for it. Returns whether a fetch
+    /// was needed, or `None` if the core waits for too many lines.
     pub(super) fn fetch_ahead(&self, thread: u32, line: u32, own: bool, at: Time) -> Option<bool> {
         let core = self.thread(thread).core;
         let kind = Kind::Prefetch { own };
@@ -109,7 +111,7 @@ impl World {
     }
 }
 
-/// Takes a page out of those that are followed, or makes room for it.
+/// Removes a page from those that are followed, or makes room for it.
 fn take_page(pages: &mut Vec<Page>, first: u32) -> Option<Page> {
     match pages.iter().position(|page| page.first == first) {
         Some(index) => Some(pages.remove(index)),

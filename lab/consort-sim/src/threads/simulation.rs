@@ -20,7 +20,7 @@ use crate::{
     machines::{Kind, Machine},
 };
 
-/// The most time by which operations are late in explored schedules, in nanoseconds.
+/// The largest delay of an operation in explored schedules, in nanoseconds.
 const DISORDER_NS: f64 = 200.0;
 /// The longest virtual time of a simulation that ends by itself, in nanoseconds.
 const LONGEST_NS: f64 = 1e9;
@@ -38,17 +38,17 @@ pub struct ThreadSimulation {
 /// The reason why a simulation of threads did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadsError {
-    /// The machine's description does not say how threads share words.
+    /// The machine's description does not have the costs of threads that share words.
     #[error("the description of {0} has no costs of threads that share words")]
     Undescribed(String),
-    /// The machine has no such hardware thread.
-    #[error("{machine} has {most} hardware threads, so there is no {asked}")]
+    /// The machine does not have this hardware thread.
+    #[error("{machine} has {most} hardware threads, so thread {asked} does not exist")]
     NoSuchThread {
         /// The machine.
         machine: String,
-        /// Its hardware threads.
+        /// The number of its hardware threads.
         most: u32,
-        /// The hardware thread that was asked for, from 0.
+        /// The requested hardware thread, from 0.
         asked: u32,
     },
     /// Threads wait for each other.
@@ -58,17 +58,17 @@ pub enum ThreadsError {
         after_ns: u64,
         /// The seed with which it occurs.
         seed: u64,
-        /// The threads that wait, and what for.
+        /// The waiting threads, and what each waits for.
         waiting: Vec<(u32, WaitsFor)>,
     },
-    /// Threads go on and on.
-    #[error("no end after {after_ns} ns (seed {seed}); these wait:{}", listed(.waiting))]
+    /// Threads run without an end.
+    #[error("no end after {after_ns} ns (seed {seed}); waiting threads:{}", listed(.waiting))]
     Endless {
         /// The virtual time, in nanoseconds.
         after_ns: u64,
         /// The seed with which it occurs.
         seed: u64,
-        /// The threads that wait, and what for.
+        /// The waiting threads, and what each waits for.
         waiting: Vec<(u32, WaitsFor)>,
     },
 }
@@ -83,9 +83,9 @@ fn listed(waiting: &[(u32, WaitsFor)]) -> String {
 /// The results of a simulation of threads.
 #[derive(Clone, Debug)]
 pub struct ThreadsOutcome<R> {
-    /// The value that each thread has returned; `None` if it had not ended.
+    /// The value that each thread returned, or `None` if it had not ended.
     pub results: Vec<Option<R>>,
-    /// What each thread has done, in the measured time.
+    /// The tally of each thread for the measured time.
     pub tallies: Vec<Tally>,
     /// The measured virtual time, in nanoseconds.
     pub measured_ns: f64,
@@ -94,7 +94,7 @@ pub struct ThreadsOutcome<R> {
 }
 
 impl ThreadSimulation {
-    /// Threads on the first hardware threads of a machine.
+    /// Returns a simulation of threads on the first hardware threads of a machine.
     #[must_use]
     pub fn on(machine: Machine, threads: u32) -> Self {
         Self { machine, placement: (0..threads).collect(), seed: 0, explored: false }
@@ -107,14 +107,14 @@ impl ThreadSimulation {
         self
     }
 
-    /// Sets the seed, instead of 0.
+    /// Sets the seed; the default is 0.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Has all operations take random times: schedules at random.
+    /// Makes all operations take random times, for random schedules.
     #[must_use]
     pub const fn explored(mut self) -> Self {
         self.explored = true;
@@ -139,10 +139,10 @@ impl ThreadSimulation {
         Ok(World::new(engine, costs, &cores, disorder))
     }
 
-    /// Runs `program` on every thread until all but servers have ended.
+    /// Runs `program` on every thread until all threads but servers have ended.
     ///
     /// # Errors
-    /// When threads wait for each other or go on for a second of virtual time, or the machine has
+    /// When threads wait for each other or run for a second of virtual time, or the machine has
     /// fewer hardware threads or no costs for them.
     pub fn run<R>(
         &self,
@@ -151,7 +151,7 @@ impl ThreadSimulation {
         self.simulate(program, 0, None)
     }
 
-    /// Runs `program` on every thread for a time, after a time that is not measured.
+    /// Runs `program` on every thread for a time, after a warm-up that is not measured.
     ///
     /// # Errors
     /// As [`ThreadSimulation::run`].
@@ -189,8 +189,8 @@ impl ThreadSimulation {
         })
     }
 
-    /// Plays one task on each thread, from time 0 on. Returns what each thread did between `begin`
-    /// and `end`, and the nanoseconds between.
+    /// Runs one task on each thread, from time 0. Returns what each thread did between `begin` and
+    /// `end`, and the nanoseconds between them.
     fn play(
         &self,
         world: &World,
@@ -198,7 +198,7 @@ impl ThreadSimulation {
         begin: Time,
         end: Option<Time>,
     ) -> Result<(Vec<Tally>, f64), ThreadsError> {
-        // A task that has ended is no longer there.
+        // A task that has ended is removed.
         let mut tasks: Vec<Option<Task<'_>>> = tasks.into_iter().map(Some).collect();
         let mut context = Context::from_waker(Waker::noop());
         let engine = &world.engine;
@@ -263,7 +263,7 @@ impl ThreadSimulation {
 /// The program of one simulated thread.
 type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
 
-/// Returns the threads that wait, and what for.
+/// Returns the waiting threads, and what each waits for.
 fn waiting(world: &World, tasks: &[Option<Task<'_>>]) -> Vec<(u32, WaitsFor)> {
     let threads = (0..).zip(world.threads.iter().zip(tasks));
     let waits =

@@ -1,11 +1,11 @@
 //! The store buffer of a thread, its fences, and stores past the caches.
 //!
-//! A store to a line that the core may write is seen at once. Any other has an entry of the buffer
-//! until the line has served it. Where stores are in order, those right behind it that are to the
-//! same line are served with it, before another core gets the line. Where stores overlap, later
-//! ones to the same line join it, and a release waits for the acknowledgement of all stores to
-//! lines that carry data. Stores to lines that carry flags need no fence: they become visible in
-//! the order of the program, as those of one core to one home do.
+//! A store to a line that the core may write is visible at once. Any other store has an entry of
+//! the buffer until the line has served it. If stores are in order, stores to the same line that
+//! directly follow it are served with it, before another core gets the line. If stores overlap,
+//! later stores to the same line join it, and a release waits for the acknowledgement of all stores
+//! to lines that carry data. Stores to lines that carry flags need no fence: they become visible in
+//! program order, like the stores of one core to one home.
 
 use std::sync::atomic::Ordering;
 
@@ -17,13 +17,13 @@ use super::{
     world::{ThreadState, WaitsFor, World},
 };
 
-/// Whether an operation with this ordering makes what came before visible.
+/// Returns whether an operation with this ordering makes earlier operations visible.
 pub(super) const fn releases(order: Ordering) -> bool {
     matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
 }
 
 impl World {
-    /// The thread stalls until a condition holds. The engine is at its clock.
+    /// Stalls the thread until a condition holds. The engine is at its clock.
     pub(super) async fn drain(
         &self,
         thread: u32,
@@ -40,7 +40,7 @@ impl World {
         self.stall(thread, cause, self.engine.now());
     }
 
-    /// Before a release: what the thread has stored is acknowledged, if it is data.
+    /// Waits, before a release, until the data that the thread has stored is acknowledged.
     pub(super) async fn release(&self, thread: u32) {
         let state = self.thread(thread);
         if self.costs.in_order || state.data_stores.get() == 0 {
@@ -89,8 +89,8 @@ impl World {
         }
     }
 
-    /// Writes a word if the core may write the line, and no store that must come first is in the
-    /// buffer.
+    /// Writes a word if the core may write the line and the buffer has no store that must come
+    /// first.
     fn store_at_once(
         &self,
         thread: u32,
@@ -118,7 +118,8 @@ impl World {
         ready
     }
 
-    /// Adds a word to the last store to its line, where stores overlap and it is not seen yet.
+    /// Adds a word to the last store to its line, if stores overlap and that store is not visible
+    /// yet.
     fn join_store(
         &self,
         thread: u32,
@@ -159,7 +160,7 @@ impl World {
         self.start(number, self.engine.now());
     }
 
-    /// A fence.
+    /// Executes a fence.
     pub(super) async fn fence(&self, thread: u32, order: Ordering) {
         if !releases(order) {
             return;

@@ -1,4 +1,4 @@
-//! What a thread has done and for what it has waited.
+//! The tally of a thread: what it has done and what it has waited for.
 
 use std::ops::Sub;
 
@@ -7,7 +7,7 @@ use crate::engine::Time;
 /// The causes for which a core stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stall {
-    /// A line, or an atomic operation, that another cache or the memory has to serve.
+    /// A line or an atomic operation that another cache or the memory must serve.
     Coherence,
     /// Stores that a fence waits for.
     Fence,
@@ -16,29 +16,29 @@ pub enum Stall {
 }
 
 impl Stall {
-    /// Every cause.
+    /// All causes.
     pub const EVERY: [Self; 3] = [Self::Coherence, Self::Fence, Self::StoreBuffer];
 }
 
-/// What a thread has done. A *remote reference* is a read without a copy of the line, a write
-/// without a writable one, or an atomic operation that another tile or cache has to serve (Petrović
+/// The tally of a thread. A *remote reference* is a read without a copy of the line, a write
+/// without a writable copy, or an atomic operation that another tile or cache must serve (Petrović
 /// 2015, section 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Operations of the program, as it counts them.
     pub operations: u64,
-    /// The time that they took in all.
+    /// The total time of these operations.
     pub(super) operating: Time,
     pub(super) stalled: [Time; Stall::EVERY.len()],
-    /// The time in waits for a word, a message or room.
+    /// The time spent waiting for a word, a message or room.
     pub(super) idle: Time,
-    /// Reads without a copy, for which nothing was on its way.
+    /// Reads without a copy of the line, and without a fetch in progress.
     pub remote_reads: u64,
     /// Writes without a writable copy.
     pub remote_writes: u64,
     /// Atomic operations that were executed elsewhere or fetched their line.
     pub remote_atomics: u64,
-    /// Lines that the prefetcher has fetched.
+    /// Lines that the prefetcher fetched.
     pub prefetched: u64,
     /// Atomic operations of all kinds.
     pub atomics: u64,
@@ -46,36 +46,36 @@ pub struct Tally {
     pub exchanges: u64,
     /// Compare-exchanges that failed.
     pub failed_exchanges: u64,
-    /// Messages and answers that were sent.
+    /// Sent messages and answers.
     pub messages: u64,
 }
 
 impl Tally {
-    /// The time of stalls for a cause, in nanoseconds.
+    /// Returns the time of stalls for a cause, in nanoseconds.
     #[must_use]
     pub fn stalled_ns(&self, cause: Stall) -> f64 {
         self.stalled[cause as usize] as f64 / 1e3
     }
 
-    /// The time of all stalls, in nanoseconds.
+    /// Returns the time of all stalls, in nanoseconds.
     #[must_use]
     pub fn all_stalled_ns(&self) -> f64 {
         Stall::EVERY.into_iter().map(|cause| self.stalled_ns(cause)).sum()
     }
 
-    /// The time in waits for a word, a message or room, in nanoseconds.
+    /// Returns the time spent waiting for a word, a message or room, in nanoseconds.
     #[must_use]
     pub fn idle_ns(&self) -> f64 {
         self.idle as f64 / 1e3
     }
 
-    /// The mean time of an operation of the program, in nanoseconds.
+    /// Returns the mean time of an operation of the program, in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> f64 {
         self.operating as f64 / 1e3 / self.operations as f64
     }
 
-    /// All remote references.
+    /// Returns the number of all remote references.
     #[must_use]
     pub const fn remote(&self) -> u64 {
         self.remote_reads + self.remote_writes + self.remote_atomics
@@ -85,7 +85,7 @@ impl Tally {
 impl Sub for Tally {
     type Output = Self;
 
-    /// What was done since `before`.
+    /// Returns the tally since `before`.
     fn sub(self, before: Self) -> Self {
         Self {
             operations: self.operations - before.operations,

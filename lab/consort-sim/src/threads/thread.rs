@@ -21,8 +21,8 @@ use crate::{
 
 /// A thread of a simulated machine.
 ///
-/// Waits never end early: a simulation that ends drops its threads, and one that cannot go on is an
-/// error.
+/// Waits never end early: a simulation that ends drops its threads, and a simulation that cannot
+/// continue is an error.
 #[derive(Clone)]
 pub struct SimulatedThread {
     pub(super) world: Rc<World>,
@@ -38,25 +38,25 @@ impl SimulatedThread {
         self.world.thread(self.me)
     }
 
-    /// The number of threads.
+    /// Returns the number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.world.threads.len()
     }
 
-    /// Lets the simulation end without this thread: it is a server.
+    /// Marks this thread as a server: the simulation may end without it.
     pub fn serve(&self) {
         self.state().is_server.set(true);
     }
 
-    /// Announces lines that follow each other: only these have neighbours, which processors fetch
-    /// in advance. They begin a page, and are at home where the caller runs unless the machine
-    /// spreads its lines. Lines that are announced already stay as they are.
+    /// Announces consecutive lines. Only these have neighbours, which processors fetch in advance.
+    /// They start a page. Their home is where the caller runs, unless the machine spreads its
+    /// lines. Lines that are already announced stay as they are.
     pub fn announce(&self, lines: &[Line]) {
         self.world.lines.add_region(lines, self.state().core);
     }
 
-    /// A random number below `bound`; 0 if `bound` is 0.
+    /// Returns a random number below `bound`; 0 if `bound` is 0.
     #[must_use]
     pub fn random(&self, bound: u64) -> u64 {
         self.world.engine.roll_below(bound)
@@ -78,13 +78,13 @@ impl SimulatedThread {
         result
     }
 
-    /// What a thread has done so far.
+    /// Returns the tally of a thread so far.
     #[must_use]
     pub fn tally_of(&self, thread: Thread) -> Tally {
         *self.world.tally(thread.0)
     }
 
-    /// Whether a message for a queue is in the thread's buffer.
+    /// Returns whether a message for a queue is in the thread's buffer.
     pub(super) fn has_message(&self, queue: u64) -> bool {
         let inbox = self.state().inbox.borrow();
         inbox.queues.get(&Some(queue)).is_some_and(|queue| !queue.is_empty())
@@ -98,13 +98,13 @@ impl SimulatedThread {
         self.state().clock.set(self.clock() + time);
     }
 
-    /// Begins an operation: the engine is at the thread's clock then.
+    /// Begins an operation. Afterwards the engine is at the thread's clock.
     pub(super) async fn begin(&self) {
         self.advance(self.world.costs.operation + self.world.late());
         self.world.engine.reach(self.clock()).await;
     }
 
-    /// Waits until a line has served the thread, and stalls until it knows.
+    /// Waits until a line has served the thread, and stalls until the thread knows.
     async fn served(&self) {
         let state = self.state();
         state.waits_for.set(Some(WaitsFor::Memory));
@@ -143,8 +143,8 @@ impl SimulatedThread {
         world.accessed(self.me, line, missed, self.clock());
     }
 
-    /// An atomic operation on words of one line, which writes what `new` makes of the old values.
-    /// Returns these.
+    /// Executes an atomic operation on words of one line. It writes what `new` computes from the
+    /// old values, and returns the old values.
     pub(super) async fn atomic<const WORDS: usize>(
         &self,
         words: &[Word; WORDS],

@@ -1,17 +1,17 @@
-//! What is on its way: transactions on lines, and messages.
+//! Transactions on lines and messages in transit.
 
 use crate::machines::AtomicOp;
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A copy for a load that waits for it.
+    /// A copy for a load, which waits for it.
     Load,
     /// An atomic operation, which waits for it.
     Atomic(AtomicOp),
     /// A store of the store buffer.
     Store,
-    /// A copy that nobody waits for yet; `own`: a writable one.
+    /// A copy that no thread waits for yet. It is writable if `own` is set.
     Prefetch { own: bool },
     /// A store past the caches.
     Stream,
@@ -24,23 +24,23 @@ pub(super) struct Transaction {
     pub(super) thread: u32,
     pub(super) core: u32,
     pub(super) line: u32,
-    /// The part of its cost that it has had before it was at the line.
+    /// The part of its cost that was spent before it reached the line.
     pub(super) travelled: u64,
-    /// The places on the line of the words that are stored, in order.
+    /// The places of the stored words on the line, in order.
     pub(super) places: Vec<u8>,
-    /// Whether the stores that the thread has issued before come first.
+    /// Whether the thread's earlier stores come first.
     pub(super) ordered: bool,
     /// Whether a release waits for it.
     pub(super) is_data: bool,
-    /// The threads that wait for what was prefetched.
+    /// The threads that wait for this prefetch.
     pub(super) joined: Vec<u32>,
     /// Whether the line has served it.
     pub(super) served: bool,
-    /// Whether the thread's next store is served with it.
+    /// Whether the thread's next store is served together with it.
     pub(super) followed: bool,
 }
 
-/// A message on its way.
+/// A message in transit.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) from: u32,
@@ -50,7 +50,7 @@ pub(super) struct Message {
     pub(super) words: Vec<u64>,
 }
 
-/// What is on its way.
+/// A transaction or a message in transit.
 #[derive(Debug)]
 pub(super) enum OnItsWay {
     Transaction(Transaction),
@@ -58,7 +58,7 @@ pub(super) enum OnItsWay {
     Nothing,
 }
 
-/// All that is on its way, by number. Numbers are reused.
+/// All transactions and messages in transit, by number. Numbers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     all: Vec<OnItsWay>,
@@ -72,10 +72,10 @@ impl Traffic {
             return number;
         }
         self.all.push(one);
-        u32::try_from(self.all.len() - 1).expect("little is on its way")
+        u32::try_from(self.all.len() - 1).expect("few transactions and messages")
     }
 
-    /// A transaction.
+    /// Returns a transaction.
     pub(super) fn transaction(&mut self, number: u32) -> &mut Transaction {
         match &mut self.all[number as usize] {
             OnItsWay::Transaction(transaction) => transaction,
@@ -87,7 +87,7 @@ impl Traffic {
         matches!(self.all[number as usize], OnItsWay::Message(_))
     }
 
-    /// Takes what has come to its end.
+    /// Removes a transaction or message that has arrived.
     pub(super) fn take(&mut self, number: u32) -> OnItsWay {
         self.free.push(number);
         std::mem::replace(&mut self.all[number as usize], OnItsWay::Nothing)

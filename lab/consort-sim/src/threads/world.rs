@@ -1,4 +1,4 @@
-//! What the threads of a simulation share, and what each of them has.
+//! The state that the threads of a simulation share, and the state of each thread.
 
 use std::{
     cell::{Cell, RefCell, RefMut},
@@ -18,22 +18,21 @@ use super::{
 };
 use crate::engine::{Engine, Time, What};
 
-/// The lines that no simulation uses at present.
+/// The lines that no simulation uses at the moment.
 static POOL: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
 
-/// What a thread waits for.
+/// The event that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// A word to satisfy a condition: its line, counted as lines were first touched, its place
-    /// there, and the value that the thread has seen.
+    /// A word that must satisfy a condition. Lines are numbered as they were first touched.
     Word {
         /// The number of the line.
         line: u32,
-        /// The number of the word there.
+        /// The number of the word on the line.
         place: u8,
         /// The condition.
         until: Until,
-        /// The value.
+        /// The value that the thread has seen.
         value: u64,
     },
     /// A message in this queue.
@@ -42,7 +41,7 @@ pub enum WaitsFor {
     Answer,
     /// Room for a message to this thread.
     Room(u32),
-    /// Its own stores or a line, which the machine serves in any case.
+    /// Its own stores or a line. The machine always serves these.
     Memory,
 }
 
@@ -55,88 +54,88 @@ impl fmt::Display for WaitsFor {
             Self::Message(queue) => write!(f, "a message in queue {queue:#x}"),
             Self::Answer => f.write_str("an answer"),
             Self::Room(to) => write!(f, "room for a message to thread {to}"),
-            Self::Memory => f.write_str("its stores or a line"),
+            Self::Memory => f.write_str("its own stores or a line"),
         }
     }
 }
 
-/// A line that a core's prefetcher has asked for.
+/// A line that a core's prefetcher has requested.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) line: u32,
     pub(super) transaction: u32,
-    /// When it arrives, once that is known.
+    /// When it arrives, once known.
     pub(super) done: Option<Time>,
 }
 
 /// A page in which a core's prefetcher looks for a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
-    /// The line at the page's begin.
+    /// The first line of the page.
     pub(super) first: u32,
     pub(super) last: u32,
     pub(super) stride: i64,
-    /// Accesses with this stride.
+    /// The number of accesses with this stride.
     pub(super) run: u32,
     /// The farthest line that was fetched, counted in strides from `last`.
     pub(super) fetched: i64,
     pub(super) written: bool,
 }
 
-/// What a core has.
+/// The state of a core.
 #[derive(Debug, Default)]
 pub(super) struct Core {
     pub(super) fetches: RefCell<Vec<Fetch>>,
-    /// The lines that were fetched in advance and not used yet, the newest first.
+    /// The lines that were fetched in advance and have not been used yet, the newest first.
     pub(super) unused: RefCell<VecDeque<u32>>,
-    /// The pages, the one that was used last at the end.
+    /// The pages, the most recently used one last.
     pub(super) pages: RefCell<Vec<Page>>,
 }
 
-/// The messages that have come for a thread.
+/// The messages that have arrived for a thread.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     pub(super) queues: HashMap<Option<u64>, VecDeque<Vec<u64>>>,
     pub(super) words: usize,
-    /// Messages that the network holds for lack of room.
+    /// Messages that the network holds because there is no room.
     pub(super) backed_up: VecDeque<Message>,
 }
 
 impl Inbox {
-    /// Takes a message in.
+    /// Accepts a message.
     pub(super) fn admit(&mut self, message: Message) {
         self.words += message.words.len();
         self.queues.entry(message.queue).or_default().push_back(message.words);
     }
 }
 
-/// What a thread has.
+/// The state of a thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadState {
     pub(super) core: u32,
-    /// The thread's own time, which is ahead of the engine's while it computes.
+    /// The thread's own time, which is ahead of the engine's time while it computes.
     pub(super) clock: Cell<Time>,
     pub(super) tally: RefCell<Tally>,
-    /// When what it waits for is there, once the line has served it.
+    /// The time when the data that it waits for has arrived, once the line has served it.
     pub(super) served: Cell<Option<Time>>,
-    /// Its stores that nobody else sees yet, in the order in which they were issued.
+    /// Its stores that no other thread sees yet, in the order in which they were issued.
     pub(super) unseen: RefCell<VecDeque<u32>>,
-    /// Those of them that wait until they are the first.
+    /// The unseen stores that wait until they are the first.
     pub(super) held: RefCell<Vec<u32>>,
-    /// The stores in its buffer, all and those that a release waits for.
+    /// The number of stores in its buffer: all of them, and those that a release waits for.
     pub(super) stores: Cell<usize>,
     pub(super) data_stores: Cell<usize>,
     pub(super) streams: Cell<usize>,
-    /// Messages of this thread that the network holds.
+    /// The number of messages of this thread that the network holds.
     pub(super) backed_up: Cell<usize>,
     pub(super) inbox: RefCell<Inbox>,
     pub(super) waits_for: Cell<Option<WaitsFor>>,
-    /// Whether it waits for others, so that it does not stall.
+    /// Whether it waits for other threads, and therefore does not stall.
     pub(super) idles: Cell<bool>,
     /// Whether the simulation may end without it.
     pub(super) is_server: Cell<bool>,
     pub(super) lines: RefCell<Vec<&'static Line>>,
-    /// Where messages come in if the machine has no queues for them.
+    /// The mailbox for incoming messages, if the machine has no queues for them.
     pub(super) mailbox: RefCell<Option<Rc<Mailbox>>>,
 }
 
@@ -148,14 +147,14 @@ pub(super) struct World {
     pub(super) threads: Vec<ThreadState>,
     pub(super) cores: Vec<Core>,
     pub(super) traffic: RefCell<Traffic>,
-    /// The most time by which any operation is late, at random.
+    /// The largest random delay of an operation.
     pub(super) disorder: Time,
-    /// All lines that were taken.
+    /// All lines taken from the pool.
     taken: RefCell<Vec<&'static Line>>,
 }
 
 impl World {
-    /// Threads on these cores.
+    /// Creates a world with threads on these cores.
     pub(super) fn new(engine: Engine, costs: Costs, cores: &[u32], disorder: Time) -> Self {
         let thread = |&core| ThreadState { core, ..ThreadState::default() };
         Self {
@@ -182,19 +181,19 @@ impl World {
         RefMut::map(self.traffic.borrow_mut(), |traffic| traffic.transaction(number))
     }
 
-    /// Puts something on its way that is there at a time. Returns its number.
+    /// Sends something that arrives at a time. Returns its number.
     pub(super) fn dispatch(&self, one: OnItsWay, at: Time) -> u32 {
         let number = self.traffic.borrow_mut().add(one);
         self.engine.at(at + self.late(), What::Arrive(number));
         number
     }
 
-    /// How much later than usual something happens.
+    /// Returns a random delay.
     pub(super) fn late(&self) -> Time {
         self.engine.roll_below(self.disorder)
     }
 
-    /// A thread has stalled for a cause until a time, since its clock.
+    /// Records that a thread has stalled for a cause from its clock until a time.
     pub(super) fn stall(&self, thread: u32, cause: Stall, until: Time) {
         let state = self.thread(thread);
         let time = until.saturating_sub(state.clock.get());
@@ -207,12 +206,12 @@ impl World {
         }
     }
 
-    /// A word's line, and the word's place on it.
+    /// Returns a word's line, and the word's place on it.
     pub(super) fn find(&self, word: &Word, thread: u32) -> (u32, u8) {
         self.lines.find(word, self.thread(thread).core)
     }
 
-    /// The mailbox of a thread, at home where the thread runs.
+    /// Returns the mailbox of a thread. Its home is where the thread runs.
     pub(super) fn mailbox(&self, thread: u32) -> Rc<Mailbox> {
         let make = || {
             let mailbox = Mailbox::default();
@@ -224,7 +223,7 @@ impl World {
         Rc::clone(self.thread(thread).mailbox.borrow_mut().get_or_insert_with(make))
     }
 
-    /// A line for a thread: one that it has given back, or one of zeros.
+    /// Returns a line for a thread: one that it has returned, or one of zeros.
     pub(super) fn take_line(&self, thread: u32) -> &'static Line {
         if let Some(kept) = self.thread(thread).lines.borrow_mut().pop() {
             return kept;

@@ -1,25 +1,26 @@
-//! Broadcasts that only their source calls: every message everywhere, once and in order.
+//! Tests broadcasts that only their source calls: every message arrives everywhere, once and in
+//! order.
 
 use consort_collectives::async_broadcast::{OcBcastAsync, Variant};
 use consort_fabric::Rank;
 use consort_sandbox::seeds::seeds;
 use consort_sim::{Listener, Pe, Simulation, machines::Machine};
 
-/// Bytes of a chunk, in schedules at random.
+/// Bytes in a chunk in random schedules.
 const CHUNK: usize = 64;
-/// Bytes of a chunk of the thesis: 96 lines.
+/// Bytes in a chunk of the thesis: 96 lines.
 const LARGE: usize = 96 * 32;
-/// Lengths of messages: nothing, less than a chunk, chunks, and more than that.
+/// Lengths of messages: empty, less than a chunk, whole chunks, and more than that.
 const LENGTHS: [usize; 5] = [0, 1, CHUNK, 2 * CHUNK, 2 * CHUNK + 7];
 
-/// Message `number` of `source`.
+/// Returns message `number` of `source`.
 fn message(source: Rank, number: usize) -> Vec<u8> {
     let len = LENGTHS[(source.index() + number) % LENGTHS.len()];
     let first = source.index() * 7 + number * 31;
     (0..=250).cycle().skip(first % 251).step_by(3).take(len).collect()
 }
 
-/// What a PE got, by source.
+/// The messages that a PE received, by source.
 type Got = Vec<Vec<Vec<u8>>>;
 
 fn keep(broadcasts: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
@@ -28,7 +29,8 @@ fn keep(broadcasts: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
     }
 }
 
-/// The first `sources` PEs broadcast so many messages each, with polls in between; all PEs close.
+/// Lets each of the first `sources` PEs broadcast `messages` messages, with polls in between. All
+/// PEs close.
 fn all_arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize) {
     for variant in [Variant::Published, Variant::Fair] {
         arrive(simulation, sources, k, messages, variant);
@@ -89,13 +91,14 @@ fn every_message_arrives_once_among_48() {
 
 #[test]
 fn every_message_arrives_once_on_the_scc() {
-    let machine = Machine::find("scc").expect("it is shipped");
+    let machine = Machine::find("scc").expect("a shipped machine");
     for (sources, k) in [(1, 47), (5, 7), (48, 2)] {
         all_arrive(&Simulation::on(machine.clone(), 48), sources, k, 2);
     }
 }
 
-/// Messages of each source that reach the others within some time, when all broadcast without end.
+/// Returns how many messages of each source reach the others within some time if all PEs broadcast
+/// without end.
 fn under_endless_load(
     simulation: &Simulation,
     k: u32,
@@ -120,7 +123,7 @@ fn under_endless_load(
 
 #[test]
 fn published_turns_starve_pes_and_fair_ones_do_not() {
-    let machine = Machine::find("scc").expect("it is shipped");
+    let machine = Machine::find("scc").expect("a shipped machine");
     for k in [2, 47] {
         let share = |variant| {
             let simulation = Simulation::on(machine.clone(), 48);

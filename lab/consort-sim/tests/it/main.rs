@@ -1,4 +1,4 @@
-//! Algorithms on simulated machines, and under schedules at random.
+//! Tests of algorithms on simulated machines, and under random schedules.
 
 use consort_sandbox as _;
 

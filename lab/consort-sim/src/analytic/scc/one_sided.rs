@@ -1,22 +1,22 @@
-//! OC-BCAST: gets move chunks down a tree of degree `k`; nodes are notified along a binary tree.
+//! OC-BCAST: gets move chunks down a tree of degree `k`. Nodes are notified along a binary tree.
 //!
 //! Source: Petrović 2015, section 4.3. Two chunks fit in a buffer, so a node gets the next chunk
 //! while its children get the last. The latency of a broadcast of up to two chunks is (4.21). In a
-//! longer one each further chunk takes the time that the slowest node needs for a chunk (4.23).
+//! longer one, each additional chunk takes the time that the slowest node needs for a chunk (4.23).
 //!
-//! Contention, which the thesis does not model: the `k` children of a node get a chunk at once.
-//! Meanwhile the node itself moves as many lines through the same buffer, the next chunk in or this
-//! one out. The gets take at least the time in which the buffer serves `k + 1` chunks. Assumptions:
-//! flags are too few lines to count, the other core of the tile is idle, and every parent has `k`
-//! children. In a latency the children start together. In a long pipeline they may drift apart, so
-//! the throughput is a lower bound where the buffer is the limit.
+//! Contention, which the thesis does not model: the `k` children of a node get a chunk at the same
+//! time. Meanwhile the node itself moves as many lines through the same buffer: the next chunk in,
+//! or this one out. The gets take at least the time in which the buffer serves `k + 1` chunks.
+//! Assumptions: flags are too few lines to count, the other core of the tile is idle, and every
+//! parent has `k` children. For a latency, the children start together. In a long pipeline they may
+//! drift apart, so the throughput is a lower bound if the buffer is the limit.
 //!
 //! Functions that need the tree's depth panic when the degree is not in `1..P`.
 
 use super::{Scc, levels};
 
 impl Scc {
-    /// Reading a flag.
+    /// Returns the time of reading a flag.
     #[must_use]
     pub fn read_flag_ns(&self) -> f64 {
         self.flag_read_ns + self.read_buffer_ns(1)
@@ -37,7 +37,7 @@ impl Scc {
         f64::from(degree) * self.read_flag_ns()
     }
 
-    /// (4.17, 4.18) The levels of the tree, with the root's.
+    /// (4.17, 4.18) The number of levels of the tree, including the root's.
     ///
     /// # Panics
     /// When the degree is not in `1..P`.
@@ -79,8 +79,8 @@ impl Scc {
             + self.last_latency_ns(lines, degree)
     }
 
-    /// (4.21) The latency of a broadcast of up to two chunks. For longer ones, which the thesis
-    /// does not give, each chunk in between adds the time of (4.23).
+    /// (4.21) The latency of a broadcast of up to two chunks. The thesis gives no formula for
+    /// longer ones. For them, each chunk in between adds the time of (4.23).
     #[must_use]
     pub fn latency_ns(&self, lines: u64, degree: u32) -> f64 {
         let first_ns = self.chunk_latency_ns(lines.min(self.chunk_lines), degree);
@@ -124,9 +124,10 @@ impl Scc {
         self.mbps(self.chunk_lines, self.chunk_ns(degree))
     }
 
-    /// The degree with the least latency for this many lines, and that latency. It is computed by
-    /// the formula, without a simulation or a measurement. With [`serve_ns`](Self::serve_ns) it
-    /// balances the depth of the tree against contention. Of equally good degrees it is the least.
+    /// Returns the degree with the lowest latency for this many lines, and that latency. The
+    /// formula gives it, without a simulation or a measurement. With [`serve_ns`](Self::serve_ns)
+    /// it balances the depth of the tree against contention. Of equally good degrees it is the
+    /// lowest.
     #[must_use]
     pub fn best_degree(&self, lines: u64) -> (u32, f64) {
         (2..self.pes).fold((1, self.latency_ns(lines, 1)), |best, degree| {
@@ -143,8 +144,8 @@ impl Scc {
         self.contended_get_to_buffer_ns(lines, self.buffer_hops, degree + 1)
     }
 
-    /// The later end: of the last leaf, or of the last parent, which still polls its children's
-    /// flags.
+    /// Returns when the last leaf or the last parent ends, whichever is later. A parent still polls
+    /// its children's flags.
     fn last_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         let parent_ns = self.get_to_memory_ns(lines, 1) + self.poll_children_ns(degree);
         self.leaf_latency_ns(lines, degree).max(parent_ns)
@@ -187,12 +188,13 @@ mod tests {
         let _ = Scc::table_4_1().latency_ns(1, 48);
     }
 
-    /// In `digits` a flag is put in 1000 + 24 = 1024 (a latency of 1023), and read in 12; a line is
-    /// put from memory in 10 000 + 114, got in 2000 + 24, and got to memory in 20 000 + 214.
+    /// In `digits` a flag is put in 1000 + 24 = 1024 (a latency of 1023) and read in 12. A line is
+    /// put from memory in 10 000 + 114, got to a buffer in 2000 + 24, and got to memory in 20 000
+    /// + 214.
     #[test]
     fn one_line_by_hand() {
         let scc = digits();
-        // To 2 children one level, to 3 two: put, put, read.
+        // 2 children take one level, 3 take two: put, put, read.
         let level_ns = 1024.0 + 1023.0 + 12.0;
         assert_eq!(scc.notify_children_ns(1), level_ns);
         assert_eq!(scc.notify_children_ns(2), level_ns);
@@ -203,14 +205,14 @@ mod tests {
         assert_eq!(scc.leaf_latency_ns(1, 2), 2024.0 + 1024.0 + 20_214.0);
         let sum_ns = 10_114.0 + 3048.0 + 2.0 * level_ns + 23_262.0;
         assert_eq!(scc.latency_ns(1, 2), sum_ns);
-        // Slow flags: polling two of them, 5012 each, outlasts the leaf's get and put.
+        // Slow flags: polling two of them, 5012 each, takes longer than the leaf's get and put.
         let slow = Scc { flag_read_ns: 5000.0, ..digits() };
         let slower_ns = 2.0 * 5000.0 + (2.0 * 5012.0 - 3048.0);
         assert_eq!(slow.latency_ns(1, 2), sum_ns + slower_ns);
     }
 
-    /// Chunks of 3 lines: 7 lines are a first chunk, one at the rate of the slowest node, and one
-    /// line.
+    /// Chunks of 3 lines: 7 lines are a first chunk, a chunk at the rate of the slowest node, and
+    /// one line.
     #[test]
     fn chunks_by_hand() {
         let scc = digits();
@@ -228,8 +230,8 @@ mod tests {
         near(scc.throughput_mbps(3), 3.0 * 32.0 / leaf_ns * 1e3, 1e-12);
     }
 
-    /// A buffer that serves a line in 1000: two children and the parent's own lines make 3000 a
-    /// line, three make 4000; the get alone takes 2024.
+    /// A buffer serves a line in 1000: two children and the parent's own lines take 3000 for each
+    /// line, three children take 4000. The get alone takes 2024.
     #[test]
     fn contention_by_hand() {
         let (scc, slow) = (digits(), Scc { serve_ns: 1000.0, ..digits() });
@@ -254,8 +256,8 @@ mod tests {
         }
     }
 
-    /// Section 4.3.2: the measurement for k = 47 is 16 % below the formula without contention, and
-    /// below k = 2 and 7 (Figure 3.2b), for which contention changes nothing.
+    /// Section 4.3.2: the measurement for k = 47 is 16 % below the formula without contention. It
+    /// is also below k = 2 and 7 (Figure 3.2b), for which contention changes nothing.
     #[test]
     fn contention_lowers_the_throughput_of_large_degrees() {
         let (scc, contended) = (Scc::table_4_1(), contended());
@@ -267,8 +269,8 @@ mod tests {
         assert!(contended.throughput_mbps(47) < contended.throughput_mbps(7));
     }
 
-    /// Table 3.1, k = 47, measured. From 64 lines on contention explains the difference from the
-    /// formula; for a few lines there is another cause.
+    /// Table 3.1, k = 47, measured. From 64 lines, contention explains the difference from the
+    /// formula. For a few lines there is another cause.
     #[test]
     fn contention_explains_measured_latencies() {
         let (scc, contended) = (Scc::table_4_1(), contended());
@@ -286,7 +288,7 @@ mod tests {
             assert_eq!(ns, contended.latency_ns(lines, degree));
             assert!((1..48).all(|other| contended.latency_ns(lines, other) >= ns));
         }
-        assert_eq!(scc.best_degree(96).0, 47, "one level, were it not for contention");
+        assert_eq!(scc.best_degree(96).0, 47, "one level without contention");
         assert!(contended.best_degree(96).0 < 23);
     }
 }

@@ -1,9 +1,9 @@
 //! Sends and receives as in RCCE, and RCCE_comm's broadcasts, which consist of them.
 //!
 //! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer.
-//! The receiver gets it to its memory, and each signals the other by a flag; here a flag is one
-//! line, as in the thesis. A message that has just been received is sent on from the cache. No
-//! third core accesses the buffer, so there is no contention.
+//! The receiver gets it into its memory. Each signals the other by a flag; here a flag is one line,
+//! as in the thesis. A core sends on a message that it has just received from its cache. No third
+//! core accesses the buffer, so there is no contention.
 
 use super::{Scc, levels};
 
@@ -44,7 +44,7 @@ impl Scc {
             + f64::from(levels(self.pes) - 1) * self.send_receive_cached_ns(lines)
     }
 
-    /// `C_scat`: each core gets its slice. The root sends half of the slices that it has left, and
+    /// `C_scat`: each core gets its slice. The root sends half of the slices that it still has, and
     /// so on.
     #[must_use]
     pub fn scatter_ns(&self, slice_lines: u64) -> f64 {
@@ -56,7 +56,7 @@ impl Scc {
         ns
     }
 
-    /// `C_allgath`: `P - 1` times each core sends a slice and receives one; all slices but the
+    /// `C_allgath`: each core sends a slice and receives one, `P - 1` times. All slices but the
     /// root's own are in the cache.
     #[must_use]
     pub fn allgather_ns(&self, slice_lines: u64) -> f64 {
@@ -64,21 +64,21 @@ impl Scc {
             + f64::from(2 * self.pes - 3) * self.send_receive_cached_ns(slice_lines)
     }
 
-    /// (4.24) The latency of a broadcast by scatter and all-gather; slices are whole lines.
+    /// (4.24) The latency of a broadcast by scatter and all-gather. Slices are whole lines.
     #[must_use]
     pub fn scatter_allgather_ns(&self, lines: u64) -> f64 {
         let slice_lines = lines.div_ceil(u64::from(self.pes));
         self.scatter_ns(slice_lines) + self.allgather_ns(slice_lines)
     }
 
-    /// The throughput of (4.24) for slices of one chunk of OC-BCAST, in 10^6 B/s.
+    /// Returns the throughput of (4.24) for slices of one chunk of OC-BCAST, in 10^6 B/s.
     #[must_use]
     pub fn scatter_allgather_mbps(&self) -> f64 {
         let lines = u64::from(self.pes) * self.chunk_lines;
         self.mbps(lines, self.scatter_allgather_ns(lines))
     }
 
-    /// Each of the two sets a flag, reads the other's, and resets it.
+    /// The time in which each of two cores sets a flag, reads the other's, and resets it.
     fn synchronize_ns(&self) -> f64 {
         2.0 * (self.write_buffer_latency_ns(self.buffer_hops)
             + self.read_buffer_ns(1)

@@ -1,4 +1,4 @@
-//! Tests that the simulation gives the results of the model's formulas in small cases.
+//! Tests that the simulation agrees with the formulas of the model in small cases.
 
 use std::{
     future::{Future, poll_fn},
@@ -49,7 +49,7 @@ fn flat(model: LogGp, pes: u32) -> Simulation {
     Simulation::on(machine(model, pes, 1), pes)
 }
 
-/// The time at which one call of a collective by this algorithm ends.
+/// Returns the time at which one call of a collective by this algorithm ends.
 fn ends_ns(
     collective: Collective,
     candidate: &str,
@@ -134,7 +134,7 @@ fn puts_and_gets_need_no_help() {
     let data = Span::buffer(0, 5);
     let theirs = |f: &Call<'_>| f.reach(Rank(1), data);
     let get = async |f: &Call<'_>| f.get(&theirs(f), 0, Span::target(0, 5)).await;
-    // There and back, each after its overhead, and the four bytes after the first.
+    // There and back, each after its overhead, plus the four bytes after the first.
     assert_eq!(two_end_ns(&flat(DIGITS, 2), get, nothing), 10.0 + 1000.0 + 1004.0 + 10.0);
     let put = async |f: &Call<'_>| f.put(&theirs(f), 0, Span::source(0, 5)).await;
     assert_eq!(two_end_ns(&flat(DIGITS, 2), put, nothing), 10.0 + 1004.0);
@@ -174,7 +174,7 @@ fn hops_add_to_the_latency_unless_all_are_near() {
     assert_eq!(far.with(near).run(member).unwrap().ended_ns, 1020.0);
 }
 
-/// Of four messages that arrive at once the last is delivered three gaps later.
+/// Of four messages that arrive at once, the last is delivered three gaps later.
 #[test]
 fn simultaneous_messages_queue() {
     let flat_ns = |simulation| ends_ns(Collective::Barrier, "flat", &simulation, 5, 0);
@@ -186,7 +186,8 @@ fn simultaneous_messages_queue() {
     assert_eq!(flat_ns(flat(DIGITS, 5)), queued_ns);
 }
 
-/// PEs of one node that all send to those of another, each one message, through as many interfaces.
+/// All PEs of one node send one message each to the PEs of another node, through the same number of
+/// interfaces.
 #[test]
 fn pes_of_a_node_share_its_interfaces() {
     let ends_ns = |model, interfaces, placement| {
@@ -210,7 +211,7 @@ fn pes_of_a_node_share_its_interfaces() {
         };
         Simulation::on(machine, 8).run(member).unwrap().ended_ns
     };
-    // A PE attends to its own message alone: others follow after the gap, however busy it is.
+    // A PE attends only to its own message. The others follow after the gap, however busy it is.
     let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
     for (model, alone_ns) in [(DIGITS, 1020.0), (busy, 1600.0)] {
         for placement in [Placement::Blocks, Placement::InTurn] {
@@ -221,8 +222,8 @@ fn pes_of_a_node_share_its_interfaces() {
     }
 }
 
-/// Between leaders of nodes fewer messages share an interface. A tree is by nodes too where these
-/// have successive PEs.
+/// With node leaders, fewer messages share an interface. A plain tree is also grouped by node if
+/// the nodes have consecutive PEs.
 #[test]
 fn two_levels_take_less_than_one() {
     for (placement, at_least) in [(Placement::Blocks, 1.5), (Placement::InTurn, 3.0)] {
@@ -240,7 +241,7 @@ fn two_levels_take_less_than_one() {
     }
 }
 
-/// A put that signals is one message; a fence of a network without order waits for both ways.
+/// A put that signals is one message. A fence of a network without order waits for a round trip.
 #[test]
 fn counted_put_is_one_message_with_a_receipt() {
     let outcome = flat(DIGITS, 2).heap_bytes(24).run(async |pe: &Pe<'_>| {
@@ -267,7 +268,7 @@ fn counted_put_is_one_message_with_a_receipt() {
     assert_eq!(flagged_ns.round(), receipt_ns.round() + 10.0 + 1000.0 + observed_ns);
 }
 
-/// Teams of two make calls of their own, two at a time, while their PEs compute.
+/// Teams of two make their own calls, two at a time, while their PEs compute.
 #[test]
 fn team_calls_progress_while_pes_compute() {
     let call = CallSpec {
@@ -310,7 +311,7 @@ fn team_calls_progress_while_pes_compute() {
     let results = outcome.unwrap().results;
     let data: Vec<_> = results.iter().map(|&(_, row, column)| (row, column)).collect();
     assert_eq!(data, [(1, 1), (1, 2), (3, 1), (3, 2)]);
-    // Each PE is busy with two messages: sent, or received, or one of each.
+    // Each PE is busy with two messages: it sends two, receives two, or does one of each.
     let ended_ns: Vec<f64> = results.iter().map(|&(ns, ..)| ns).collect();
     assert_eq!(ended_ns, [9020.0; 4]);
 }

@@ -1,7 +1,7 @@
 //! The state of memory lines: the last writer and reader of each, and the caches that hold it.
 //!
-//! A cache is sets of ways with replacement of the least recently used. An outer cache keeps all
-//! lines of an inner one. A write does not remove the line from other caches: it increments the
+//! A cache has sets of ways, and replaces the least recently used line. An outer cache keeps all
+//! lines of an inner one. A write does not remove the line from other caches. It increments the
 //! line's version, and a cache that holds an older version does not hold the line.
 
 use consort_fabric::{Place, Rank};
@@ -14,14 +14,14 @@ use crate::{
 
 /// The number of places in a PE's memory.
 const PLACES: usize = 6;
-/// Assumption: PEs' memories begin 64 KiB apart, or a multiple of it, as in the paper's runtime. So
-/// the same offset of all PEs falls into few sets.
+/// Assumption: the memories of PEs start 64 KiB apart, or a multiple of it, as in the paper's
+/// runtime. Lines at the same offset of all PEs therefore fall into few sets.
 const SEGMENT_LINES: usize = 1024;
-/// Assumption: the buffers of a PE lie at different offsets of its memory.
+/// Assumption: the buffers of a PE are at different offsets of its memory.
 const PLACE_LINES: usize = 170;
 
 /// The bits of a version in the content of a way. An old version is mistaken for the present one
-/// only if a line stays in a cache unused while it is written 2^24 times.
+/// only if a line stays unused in a cache while it is written 2^24 times.
 const VERSION_BITS: u32 = 24;
 /// The content of an empty way.
 const EMPTY: u64 = u64::MAX;
@@ -37,15 +37,15 @@ pub(super) struct Id {
 /// The place where an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A cache of the thread's own.
+    /// One of the thread's own caches.
     Own,
-    /// The cache of another core: that of this thread, in this state.
+    /// The cache of this thread, on another core, in this state.
     At(u32, State),
     /// Memory: no cache has it.
     Memory,
 }
 
-/// The state of a line. Threads stand for their cores.
+/// The state of a line. Threads represent their cores.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     version: u32,
@@ -53,7 +53,7 @@ struct Line {
     holder: u32,
     /// The last reader since that write.
     reader: Option<u32>,
-    /// The end of its last transfer.
+    /// When its last transfer ends.
     busy: Time,
 }
 
@@ -76,7 +76,7 @@ struct Level {
 }
 
 impl Id {
-    /// The line `index` lines after the first line of a memory.
+    /// Returns the line `index` lines after the first line of a memory.
     pub(super) fn new(at: Where, line_bytes: usize, index: usize) -> Self {
         let Where { pe: Rank(pe), place, at } = at;
         let place = match place {
@@ -91,24 +91,24 @@ impl Id {
         Self { pe, place, index }
     }
 
-    /// The PE whose memory contains the line.
+    /// Returns the PE whose memory contains the line.
     pub(super) const fn home(self) -> u32 {
         self.pe
     }
 
-    /// Its number within its place.
+    /// Returns its number within its place.
     pub(super) const fn index(self) -> u32 {
         self.index
     }
 
-    /// The content of a way that holds a version of the line: 12 bits of the PE, 3 of the place, 25
-    /// of the number, and the version.
+    /// Returns the content of a way that holds a version of the line: 12 bits of the PE, 3 of the
+    /// place, 25 of the number, and the version.
     const fn held(self, version: u32) -> u64 {
         let line = (self.pe as u64) << 28 | (self.place as u64) << 25 | self.index as u64;
         line << VERSION_BITS | (version % (1 << VERSION_BITS)) as u64
     }
 
-    /// The number of the line in the machine's memory, from which the sets of caches follow.
+    /// Returns the number of the line in the machine's memory. The sets of caches follow from it.
     const fn address(self) -> usize {
         self.pe as usize * SEGMENT_LINES + self.place as usize * PLACE_LINES + self.index as usize
     }
@@ -166,7 +166,8 @@ impl Lines {
         &mut place[index]
     }
 
-    /// The state of a line. Before its first access the line counts as written once by its own PE.
+    /// Returns the state of a line. Before its first access, the line counts as written once by its
+    /// own PE.
     fn known(&mut self, id: Id) -> Line {
         let line = *self.line(id);
         if line.version > 0 {
@@ -178,8 +179,8 @@ impl Lines {
         line
     }
 
-    /// Occupies a line for `time`, for an access that arrives now. Returns how long it waits
-    /// before.
+    /// Occupies a line for `time`, for an access that arrives now. Returns how long it waits before
+    /// that.
     pub(super) fn serve(&mut self, id: Id, now: Time, time: Time) -> Time {
         let line = self.line(id);
         let begins = now.max(line.busy);
@@ -191,7 +192,7 @@ impl Lines {
         one / self.threads_per_core == other / self.threads_per_core
     }
 
-    /// The nearest level that has this version. Afterwards all levels have it.
+    /// Returns the nearest level that has this version. Afterwards all levels have it.
     fn touch(&mut self, thread: u32, id: Id, line: Line) -> Option<usize> {
         let mut found = None;
         for (index, level) in self.levels.iter_mut().enumerate() {
@@ -204,12 +205,12 @@ impl Lines {
         found
     }
 
-    /// Whether the outermost cache of a thread has this version of a line.
+    /// Returns whether the outermost cache of a thread has this version of a line.
     fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
         self.levels.last_mut().is_some_and(|level| level.holds(thread, id, version))
     }
 
-    /// The cache of the line's holder, if that is another core and has the line.
+    /// Returns the cache of the line's holder, if the holder is another core and has the line.
     fn at_holder(&mut self, me: u32, id: Id, line: Line) -> Option<Found> {
         let holder = Some(line.holder).filter(|&holder| !self.same_core(holder, me))?;
         let state = if line.reader.is_some() { State::Shared } else { State::Modified };
@@ -223,8 +224,8 @@ impl Lines {
         let own = self.touch(me, id, line);
         let found = match (own, elsewhere) {
             (Some(level), _) if self.levels[level].threads <= self.threads_per_core => Found::Own,
-            // A cache that cores share may hold an old version of a line that one of them has
-            // written since.
+            // A cache that several cores share may hold an old version of a line that one of them
+            // has written since.
             (Some(_), Some(Found::At(_, State::Shared)) | None) => Found::Own,
             (_, Some(elsewhere)) => elsewhere,
             (None, None) => Found::Memory,
@@ -236,7 +237,7 @@ impl Lines {
         found
     }
 
-    /// Writes a line. Returns where the thread finds it; afterwards no other core has it.
+    /// Writes a line. Returns where the thread finds it. Afterwards no other core has it.
     pub(super) fn write(&mut self, me: u32, id: Id) -> Found {
         let line = self.known(id);
         let elsewhere = self.at_holder(me, id, line);

@@ -1,4 +1,4 @@
-//! Tests costs against results by hand, on cases of a few lines.
+//! Tests costs against hand-computed results, in cases of a few lines.
 
 use consort_fabric::{Atomic, Channel, Counters, Local, Messages, Rank, Rma, Span};
 
@@ -12,8 +12,8 @@ const LINE: usize = 64;
 const CALL: f64 = super::CALL_CYCLES;
 const OPERATION: f64 = super::OPERATION_CYCLES;
 
-/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds. It has no hub, no limit to
-/// the bytes of work, and 2 lines in flight.
+/// Returns a machine like Barcelona at 1 GHz, so that cycles are nanoseconds. It has no hub, no
+/// limit on the bytes of work, and 2 lines in flight.
 fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
     let mut machine = Machine::find("barcelona-x8").unwrap();
     let Kind::Coherent(coherent) = &mut machine.kind else { panic!("it is coherent") };
@@ -26,7 +26,7 @@ fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
     machine
 }
 
-/// The time at which each PE completes `program`, in nanoseconds.
+/// Returns the time at which each PE completes `program`, in nanoseconds.
 #[track_caller]
 fn times(machine: Machine, pes: u32, program: impl AsyncFn(&crate::Call<'_>, u32)) -> Vec<f64> {
     let run = async |pe: &Pe<'_>| {
@@ -50,7 +50,8 @@ async fn get(call: &crate::Call<'_>, from: u32, lines: usize) {
 
 #[test]
 fn a_flag_is_stored_and_loaded_again() {
-    // PE 0 stores to a line that PE 1 shares, 296 cycles; PE 1 loads it again, 252. PE 0 goes on.
+    // PE 0 stores to a line that PE 1 shares, in 296 cycles. PE 1 loads it again, in 252. PE 0
+    // continues.
     let times = times(machine(|_| {}), 2, async |call, me| match me {
         0 => call.signal(Rank(1), Channel::new(1), 0).await.unwrap(),
         _ => call.wait(Channel::new(1), 0).await.unwrap(),
@@ -78,10 +79,10 @@ fn flags_are_stored_one_after_the_other() {
 
 #[test]
 fn lines_of_a_peer_overlap_two_at_a_time() {
-    // The peer wrote its buffer, and the own memory is in the own cache. Copying a line takes 64 /
-    // 64 = 1 ns. Line 0 is loaded at once, and line 1 a nanosecond later. Line 2 is loaded when
-    // line 0 has arrived, after 252 cycles, and line 3 a nanosecond after that; it arrives 252
-    // cycles later.
+    // The peer wrote its buffer, and PE 0's own memory is in its own cache. Copying a line takes 64
+    // / 64 = 1 ns. Line 0 is loaded at once, and line 1 a nanosecond later. Line 2 is loaded when
+    // line 0 has arrived, after 252 cycles. Line 3 is loaded a nanosecond after that, and arrives
+    // 252 cycles later.
     let times = times(machine(|_| {}), 2, async |call, me| {
         if me == 0 {
             get(call, 1, 4).await;
@@ -92,7 +93,7 @@ fn lines_of_a_peer_overlap_two_at_a_time() {
 
 #[test]
 fn loads_overlap_only_within_the_reorder_window() {
-    // With 64 bytes of work at a time, each line waits for the one before: 4 times 252 cycles.
+    // With 64 bytes of work at a time, each line waits for the previous one: 4 times 252 cycles.
     let edit = |machine: &mut Coherent| machine.reorder_bytes = Some(64.0);
     let times = times(machine(edit), 2, async |call, me| {
         if me == 0 {
@@ -104,8 +105,8 @@ fn loads_overlap_only_within_the_reorder_window() {
 
 #[test]
 fn line_stays_cached_until_it_is_written() {
-    // The second get only takes the copy, 2 ns, and the pending load is complete. After the owner
-    // has written its lines they are loaded again.
+    // The second get only takes the time of the copy, 2 ns, and the pending load is complete. After
+    // the owner has written its lines, they are loaded again.
     let times = times(machine(|_| {}), 2, async |call, me| {
         if me == 1 {
             call.wait(Channel::new(1), 0).await.unwrap();
@@ -118,9 +119,9 @@ fn line_stays_cached_until_it_is_written() {
         call.wait(Channel::new(1), 0).await.unwrap();
         get(call, 1, 1).await;
     });
-    // PE 0: 252 cycles for the line, overlapping the second get; then it sets its flag. PE 1 sees
-    // it, and writes a line that PE 0 has read, 296 cycles, before it sets its own flag. PE 0 sees
-    // that, and loads the line.
+    // PE 0: 252 cycles for the line, overlapping the second get. Then it sets its flag. PE 1 sees
+    // it, writes a line that PE 0 has read (296 cycles), and sets its own flag. PE 0 sees that, and
+    // loads the line.
     let told = CALL + OPERATION + 252.0 + 296.0;
     let written = told + 252.0 + OPERATION + 296.0;
     near(times[0], written + 296.0 + 252.0 + OPERATION + 252.0);
@@ -128,7 +129,7 @@ fn line_stays_cached_until_it_is_written() {
 
 #[test]
 fn all_lines_pass_the_hub_one_after_the_other() {
-    // Two PEs load 2 lines each, all within 2 ns. The last of the 4 transfers begins when three
+    // Two PEs load 2 lines each, all within 2 ns. The last of the 4 transfers starts after three
     // have passed.
     let edit = |machine: &mut Coherent| machine.hub_ns = Some(100.0);
     let times = times(machine(edit), 4, async |call, me| {
@@ -141,8 +142,8 @@ fn all_lines_pass_the_hub_one_after_the_other() {
 
 #[test]
 fn line_serves_one_core_at_a_time() {
-    // Three cores of other dies load the same line: two wait for 17.4 ns, and for 34.8. The first
-    // finds it modified, 252 cycles, the others shared, 254.
+    // Three cores of other dies load the same line: two of them wait, for 17.4 ns and for 34.8 ns.
+    // The first finds it modified, 252 cycles, the others find it shared, 254.
     let times = times(machine(|_| {}), 16, async |call, me| {
         if me > 0 && me % 5 == 0 {
             get(call, 0, 1).await;
@@ -154,8 +155,7 @@ fn line_serves_one_core_at_a_time() {
 
 #[test]
 fn atomics_on_a_word_follow_each_other() {
-    // Three cores of other dies add: each takes 296 cycles, and keeps the line from the next for
-    // 17.4 ns.
+    // Three cores of other dies add: each takes 296 cycles, and delays the next one by 17.4 ns.
     let times = times(machine(|_| {}), 16, async |call, me| {
         if me > 0 && me % 5 == 0 {
             call.count(Rank(0), 0, 1).await.unwrap();
@@ -169,8 +169,8 @@ fn atomics_on_a_word_follow_each_other() {
 
 #[test]
 fn threads_of_a_core_take_turns() {
-    // A call, and a copy of 8 lines at 0.75 bytes per nanosecond, take turns: while one thread
-    // works, the other waits.
+    // A call and a copy of 8 lines at 0.75 bytes per nanosecond take turns: while one thread works,
+    // the other waits.
     let copy = async |call: &crate::Call<'_>, me: u32| {
         if me == 0 || me == call.size() - 1 {
             call.copy(Span::accumulator(8 * LINE), Span::incoming(8 * LINE)).await.unwrap();
@@ -186,8 +186,9 @@ fn threads_of_a_core_take_turns() {
 
 #[test]
 fn equal_offsets_of_many_pes_do_not_stay_in_a_set() {
-    // The sets of the second level have 16 ways, and PEs' memories begin at a multiple of its size.
-    // The lines of 15 peers fit beside the own line. Of 31 none remains until it is used again.
+    // The sets of the second level have 16 ways, and the memories of PEs start at a multiple of its
+    // size. The lines of 15 peers fit next to the thread's own line. Of 31 lines, none remains
+    // until it is used again.
     let again = |peers: u32| {
         let times = times(machine(|_| {}), 32, async |call, me| {
             for peer in (1..=peers).filter(|_| me == 0) {

@@ -1,11 +1,11 @@
-//! A thread's pending accesses, which overlap, and its stores, which wait their turn.
+//! A thread's pending accesses, which overlap, and its stores, which wait for each other.
 
 use std::{cell::Cell, cell::RefCell, collections::VecDeque};
 
 use crate::{account::Cause, costs::Site, engine::Time};
 
-/// Assumption: the most stores that may be pending; a thread that makes another waits for the
-/// first.
+/// Assumption: the largest number of pending stores. A thread that makes another store waits for
+/// the first.
 pub(super) const STORES: usize = 8;
 
 /// A thread's own time, which runs ahead of the clock until it depends on other threads.
@@ -29,7 +29,7 @@ pub(super) struct Window {
     transfers: RefCell<VecDeque<Transfer>>,
     /// Bytes worked on so far.
     worked_bytes: Cell<f64>,
-    /// The time when all accesses so far are complete.
+    /// When all accesses so far are complete.
     done: Cell<Time>,
     /// The times at which the latest stores become visible.
     stores: RefCell<VecDeque<Time>>,
@@ -89,13 +89,12 @@ impl Window {
         self.worked_bytes.set(self.worked_bytes.get() + bytes);
     }
 
-    /// The time when all accesses so far are complete.
+    /// Returns when all accesses so far are complete.
     pub(super) fn done(&self) -> Time {
         self.done.get()
     }
 
-    /// Makes a store that follows all accesses and stores so far. Returns the time when it is
-    /// visible.
+    /// Makes a store that follows all accesses and stores so far. Returns when it is visible.
     pub(super) fn store(&self, pace: &mut Pace<'_>, time: Time) -> Time {
         let mut stores = self.stores.borrow_mut();
         if stores.len() >= STORES {
@@ -109,7 +108,7 @@ impl Window {
         seen
     }
 
-    /// The time when all stores so far are visible.
+    /// Returns when all stores so far are visible.
     pub(super) fn stored(&self) -> Time {
         self.stores.borrow().back().copied().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
 //! Interrupts of the Intel SCC, and the signals that they cause in a program.
 //!
-//! One instruction interrupts up to 32 cores. Each then reads its status register. The registers of
-//! all cores are on one chip beside the mesh, so they serve one core after the other. The kernel
-//! turns the interrupts that have arrived by then into one signal of the program (Petrović 2015,
-//! sections 3.2.4 and 3.3.4).
+//! One instruction interrupts up to 32 cores. Each core then reads its status register. The
+//! registers of all cores are on one chip next to the mesh, so they serve one core after the other.
+//! The kernel turns the interrupts that have arrived by then into one signal to the program
+//! (Petrović 2015, sections 3.2.4 and 3.3.4).
 
 use std::cell::Cell;
 
@@ -17,15 +17,15 @@ use crate::{
     machines::MessageBuffers,
 };
 
-/// The most cores that one instruction interrupts.
+/// The largest number of cores that one instruction interrupts.
 const CORES_AT_ONCE: usize = 32;
 
 /// The costs of interrupts.
 pub(super) struct Controller {
-    /// The core's time for an interrupt, without reading its status register.
+    /// The core's time for an interrupt, excluding the read of its status register.
     handling: Time,
     status_read: Time,
-    /// The time of switching to the program's handler.
+    /// The time to switch to the program's handler.
     signal: Time,
     /// The time when the status registers are free.
     free_at: Cell<Time>,
@@ -45,16 +45,16 @@ impl Controller {
         }
     }
 
-    /// The time when a core that is interrupted now has read its status register. Registers serve
-    /// cores in the order of their interrupts.
+    /// Returns when a core that is interrupted now has read its status register. The registers
+    /// serve cores in the order of their interrupts.
     fn arrival(&self, now: Time) -> Time {
         let at = self.free_at.get().max(now) + self.status_read;
         self.free_at.set(at);
         at
     }
 
-    /// Interrupts some cores; the core's own part takes `access`. Returns the times at which they
-    /// are reached.
+    /// Interrupts some cores. The core's own part takes `access`. Returns when each receives the
+    /// interrupt.
     pub(super) async fn interrupt(&self, site: Site<'_>, to: &[Rank], access: Time) -> Vec<Time> {
         let mut arrivals = Vec::new();
         for cores in to.chunks(CORES_AT_ONCE) {
@@ -67,8 +67,8 @@ impl Controller {
         arrivals
     }
 
-    /// Handles an interrupt that has `arrived` at some time; at the end the program's handler is
-    /// called. The kernel switches to the program once for all interrupts that arrive while it is
+    /// Handles an interrupt that arrived at time `arrived`, up to the call of the program's
+    /// handler. The kernel switches to the program once for all interrupts that arrive while it is
     /// `serving` the first of them.
     pub(super) async fn handle(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
         let mut all = self.handling;

@@ -1,17 +1,16 @@
 //! The links between the routers of a mesh.
 //!
-//! A packet goes along its row, then along its column, and occupies each link on its way for as
-//! long as its flits take. It takes the first gap that is long enough from the time at which it
-//! comes: packets are entered in the order in which their cores begin them, and may come to a link
-//! in another.
+//! A packet travels along its row, then along its column. It occupies each link on its way for as
+//! long as its flits take. It uses the first gap after its arrival that is long enough. Packets are
+//! entered in the order in which their cores start them, and may reach a link in another order.
 
 use std::cell::RefCell;
 
 use crate::engine::Time;
 
-/// How long after its end an occupation is kept, for packets that are entered late.
+/// How long an occupation is kept after its end, for packets that are entered late.
 const KEPT: Time = 200_000;
-/// How many occupations there are before old ones are dropped.
+/// Old occupations are dropped when there are more than this.
 const MANY: usize = 32;
 
 /// All links of a mesh.
@@ -20,7 +19,8 @@ pub(super) struct Links {
     hop: Time,
     flit: Time,
     line_flits: Time,
-    /// The links that leave each tile, to its four sides: when they are occupied, in order.
+    /// The links that leave each tile on its four sides: the times when they are occupied, in
+    /// order.
     occupied: Vec<RefCell<Vec<(Time, Time)>>>,
 }
 
@@ -49,7 +49,7 @@ impl Links {
         Self { columns, hop, flit, line_flits: line_flits.into(), occupied }
     }
 
-    /// Sends a packet between tiles, off at a time. Returns how long it waits for links in all.
+    /// Sends a packet between tiles at time `off`. Returns its total waiting time for links.
     pub(super) fn pass(&self, from: usize, to: usize, packet: Packet, off: Time) -> Time {
         let flits = match packet {
             Packet::Line => self.line_flits,
@@ -78,7 +78,7 @@ impl Links {
     }
 }
 
-/// Occupies a link for a time in the first gap from `comes` on. Returns how far off that is.
+/// Occupies a link for `time`, in the first gap after `comes`. Returns how much later that gap is.
 fn occupy(occupied: &mut Vec<(Time, Time)>, comes: Time, time: Time) -> Time {
     if occupied.last().is_none_or(|&(_, end)| end <= comes) {
         if occupied.len() >= MANY {
@@ -103,7 +103,7 @@ fn occupy(occupied: &mut Vec<(Time, Time)>, comes: Time, time: Time) -> Time {
 mod tests {
     use super::*;
 
-    /// Six columns; hops of 5, flits of 1, lines of three.
+    /// Six columns, with hops of 5, flits of 1, and lines of three flits.
     fn links() -> Links {
         Links::new(6, 4, 5, (1, 3))
     }
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(links.pass(0, 2, Packet::Line, 0), 0);
         assert_eq!(links.pass(2, 0, Packet::Line, 0), 0, "the other direction is another link");
         assert_eq!(links.pass(0, 1, Packet::Header, 0), 3, "until the line has passed");
-        assert_eq!(links.pass(0, 0, Packet::Line, 0), 0, "a tile's own buffers are no way off");
+        assert_eq!(links.pass(0, 0, Packet::Line, 0), 0, "a packet to its own tile needs no link");
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         let mut link = vec![(10, 13), (14, 17)];
         assert_eq!(occupy(&mut link, 13, 1), 0);
         assert_eq!(occupy(&mut link, 9, 3), 8, "no gap of 3 before 17");
-        assert_eq!(occupy(&mut link, 5, 3), 0, "entered late, and there before the others");
+        assert_eq!(occupy(&mut link, 5, 3), 0, "entered late, but arrived before the others");
         assert_eq!(link, [(5, 8), (10, 13), (13, 14), (14, 17), (17, 20)]);
     }
 }

@@ -1,8 +1,8 @@
-//! A core's own time, which it sleeps in its next access to the mesh.
+//! A core's own time. The core sleeps for it in its next access to the mesh.
 
 use crate::{account::Cause, costs::Site, engine::Time};
 
-/// A core with time of its own that it has not slept yet. The next access adds it.
+/// A core with time that it has not slept for yet. The next access adds it.
 pub(super) struct Pace<'s> {
     pub(super) site: Site<'s>,
     pub(super) ahead: Time,

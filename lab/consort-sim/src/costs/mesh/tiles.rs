@@ -2,9 +2,9 @@
 //!
 //! A tile serves one line at a time. Requests that find it busy queue in the routers on their way
 //! (first along the row, then along the column). A router has a queue for each of its sides and
-//! passes on requests from each side in turn. A request that finds a queue full waits in the router
-//! before it. So a core that shares its side with many others gets less. The fewer requests the
-//! queues hold, the larger the difference: they hold fewer lines to write than requests to read.
+//! takes turns between the sides. A request that finds a queue full waits in the previous router. A
+//! core that shares its side with many others therefore gets less. The fewer requests the queues
+//! hold, the larger the difference. Queues hold fewer lines to write than requests to read.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,7 +23,7 @@ pub(super) struct Tiles {
 /// The next step of a waiting core.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Go on: its request is served.
+    /// Continue: its request is served.
     Served,
     /// Choose the next request whenever the tile becomes free.
     Decide,
@@ -41,7 +41,7 @@ struct Queue {
     columns: usize,
     room: u32,
     routers: Vec<Router>,
-    /// The cores with waiting requests, in no order.
+    /// The cores with waiting requests, in any order.
     cores: Vec<u32>,
 }
 
@@ -57,7 +57,7 @@ struct Router {
 #[derive(Clone, Copy)]
 struct Request {
     core: u32,
-    /// Its share of a queue's room.
+    /// The room that it takes in a queue.
     size: u32,
 }
 
@@ -65,7 +65,7 @@ struct Request {
 const SIDES: usize = 5;
 
 impl Tiles {
-    /// Tiles with routers whose queues each have this much room for requests.
+    /// Returns tiles with routers. Each of their queues has this much room for requests.
     pub(super) fn new(columns: usize, rows: usize, cores: u32, room: u32) -> Self {
         let count = columns * rows;
         let tile = |to| {
@@ -79,8 +79,8 @@ impl Tiles {
         }
     }
 
-    /// Waits until tile `to` serves a request of `core`, on tile `from`, of this size. The tile is
-    /// then busy for `time`.
+    /// Waits until tile `to` serves a request of this size from `core`, which is on tile `from`.
+    /// The tile is then busy for `time`.
     pub(super) async fn serve(
         &self,
         engine: &Engine,
@@ -125,7 +125,7 @@ impl Tiles {
 }
 
 impl Queue {
-    /// The next router on the way from `at` to `self.to`.
+    /// Returns the next router on the way from `at` to `self.to`.
     fn onwards(&self, at: usize) -> usize {
         let (column, to_column) = (at % self.columns, self.to % self.columns);
         match column.cmp(&to_column) {
@@ -136,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// The router at a side of `at` from which requests come, if there is one.
+    /// Returns the router at a side of `at` from which requests come, if there is one.
     fn side(&self, at: usize, side: usize) -> Option<usize> {
         let column = at % self.columns;
         let from = match side {
@@ -149,7 +149,7 @@ impl Queue {
         (from != self.to && self.onwards(from) == at).then_some(from)
     }
 
-    /// The side from which requests come to router `at` from router `from`.
+    /// Returns the side from which requests come to router `at` from router `from`.
     fn side_of(&self, at: usize, from: usize) -> usize {
         (1..SIDES).find(|&side| self.side(at, side) == Some(from)).unwrap_or(0)
     }
@@ -159,7 +159,7 @@ impl Queue {
         queue.iter().map(|other| other.size).sum::<u32>() + request.size <= self.room
     }
 
-    /// Enters a request at a core's tile, and passes it on as far as there is room.
+    /// Enters a request at a core's tile, and moves it forward as far as there is room.
     fn enter(&mut self, request: Request, from: usize) {
         self.cores.push(request.core);
         let (mut at, mut side) = (from, 0);
@@ -176,12 +176,12 @@ impl Queue {
 
     /// Removes the request whose turn it is, and returns its core.
     fn leave(&mut self) -> u32 {
-        let request = self.pass_on(self.to).expect("somebody waits");
+        let request = self.pass_on(self.to).expect("a request waits");
         self.cores.retain(|&other| other != request.core);
         request.core
     }
 
-    /// Removes the request whose turn it is at a router, and refills the room that it leaves.
+    /// Removes the request whose turn it is at a router, and refills the freed room.
     fn pass_on(&mut self, at: usize) -> Option<Request> {
         let router = &mut self.routers[at];
         let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
@@ -199,7 +199,7 @@ impl Queue {
         Some(request)
     }
 
-    /// The request that a router passes on next.
+    /// Returns the request that a router passes on next.
     fn whose_turn(&self, at: usize) -> Option<Request> {
         let router = &self.routers[at];
         let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
@@ -216,7 +216,8 @@ mod tests {
         tiles.remove(0).queue.into_inner()
     }
 
-    /// Tiles 0 1 2 / 3 4 5; requests for tile 0. Those of tile 5 go along their row to 3, then up.
+    /// Tiles 0 1 2 / 3 4 5, with requests for tile 0. Requests of tile 5 go along their row to 3,
+    /// then up.
     #[test]
     fn requests_go_along_the_row_first() {
         let queue = queue();
@@ -236,14 +237,14 @@ mod tests {
         order
     }
 
-    /// Core 0 waits on tile 0 and core 2 on tile 1; core 6 and others come from the south.
+    /// Core 0 waits on tile 0 and core 2 on tile 1. Core 6 and others come from the south.
     #[test]
     fn router_serves_each_side_in_turn() {
         assert_eq!(served(1), [0, 2, 10, 11, 8, 6], "the south in the order in which they came");
     }
 
-    /// Each queue has room for one request: 10 is in that of tile 0, 11 in that of tile 3, and 8 in
-    /// its own tile's. Tile 3 passes on 6, its own, before the request from the east.
+    /// Each queue has room for one request: 10 is in the queue of tile 0, 11 in that of tile 3, and
+    /// 8 in that of its own tile. Tile 3 passes on 6, its own, before the request from the east.
     #[test]
     fn blocked_request_waits_in_the_previous_router() {
         assert_eq!(served(24), [0, 2, 10, 6, 11, 8]);

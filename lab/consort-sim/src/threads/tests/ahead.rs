@@ -1,4 +1,4 @@
-//! Lines that are fetched in advance, and stores past the caches.
+//! Tests of lines that are fetched in advance, and of stores past the caches.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -8,13 +8,14 @@ use consort_machine::{Line, Machine, Until};
 use super::{MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, run, timed};
 use crate::threads::{Stall, Tally};
 
-/// Lines that another core has written.
+/// Returns lines that another core has written.
 fn lines(count: usize) -> Vec<Line> {
     (0..count).map(|_| Line::new()).collect()
 }
 
-/// What the first thread does with lines that another one has written; all others spin on a line of
-/// theirs if `spin`. Between two lines it rests for so many cycles.
+/// Returns the tally of the first thread on lines that another thread has written. If `spin`, all
+/// other threads spin on one of these lines each. The first thread rests for `rest` cycles between
+/// two lines.
 fn tally(
     name: &str,
     lines: &[Line],
@@ -66,18 +67,18 @@ async fn load_and_store(thread: &SimulatedThread, line: &Line) {
 }
 
 #[test]
-fn the_tile_fetches_the_next_line_when_one_arrives() {
+fn tile_fetches_next_line_when_one_arrives() {
     let lines = lines(20);
     let order: Vec<usize> = (0..20).collect();
     let forward = tally(TILE, &lines, &order, 200, false, load);
     assert_eq!((forward.remote_reads, forward.prefetched), (1, 19));
     let backward: Vec<usize> = (0..20).rev().collect();
-    // Each line that arrives has the one behind it fetched, which is there already.
+    // Each arriving line causes a fetch of the next one, which is already there.
     let backward = tally(TILE, &lines, &backward, 200, false, load);
     assert_eq!((backward.remote_reads, backward.prefetched), (20, 0));
 }
 
-/// A pattern takes some misses on each page.
+/// Learning a pattern takes some misses on each page.
 #[test]
 fn strides_are_relearnt_on_each_page() {
     for (name, stride) in [(XEON, 2), (OPTERON, 1), (OPTERON, 3)] {
@@ -97,8 +98,8 @@ fn strides_are_relearnt_on_each_page() {
     }
 }
 
-/// Lines are fetched for writing where those before were written, and those who spin on them take
-/// that back.
+/// Lines are fetched for writing if the previous ones were written. Threads that spin on them undo
+/// that.
 #[test]
 fn spinning_and_prefetching_collide() {
     for name in [XEON, OPTERON] {
@@ -146,7 +147,7 @@ fn streaming_stores_wait_only_for_buffers() {
 }
 
 #[test]
-fn a_spinner_holds_up_streaming_stores_on_the_xeon() {
+fn spinner_delays_streaming_stores_on_the_xeon() {
     for (name, factor) in [(XEON, 3.0), (OPTERON, 1.0)] {
         let machine = coherent(name);
         let written = machine.threads.as_ref().unwrap().streaming.as_ref().unwrap().cycles;

@@ -1,4 +1,4 @@
-//! Loads, stores, fences and atomic operations.
+//! Tests of loads, stores, fences and atomic operations.
 
 use std::{
     cell::Cell,
@@ -114,17 +114,17 @@ fn a_full_store_buffer_stalls() {
                 }
             });
             let stalled = outcome.tallies[0].stalled_ns(Stall::StoreBuffer);
-            // Where stores overlap, the first ones are done when the buffer is full.
+            // If stores overlap, the first ones are done when the buffer is full.
             assert_eq!(stalled > 0.0, stalls, "{name}, {count}: {stalled} ns");
             assert_eq!(outcome.tallies[0].remote_writes, count as u64);
         }
     }
 }
 
-/// Where stores are in order, a thread that spins on a line does not get it between two stores of
-/// another one that follow each other.
+/// If stores are in order, a thread that spins on a line does not get it between two consecutive
+/// stores of another thread.
 #[test]
-fn stores_to_a_line_that_follow_each_other_are_seen_together() {
+fn consecutive_stores_to_a_line_are_seen_together() {
     for name in [XEON, OPTERON] {
         let (line, other) = (Line::new(), Line::new());
         run(name, &[0, 40], async |thread: SimulatedThread| {
@@ -143,7 +143,7 @@ fn stores_to_a_line_that_follow_each_other_are_seen_together() {
     }
 }
 
-/// A release waits for data where stores overlap, and for nothing where they are in order.
+/// A release waits for data if stores overlap, and for nothing if they are in order.
 #[test]
 fn a_release_waits_for_data() {
     for (name, waits) in [(TILE, true), (XEON, false), (OPTERON, false)] {
@@ -156,7 +156,7 @@ fn a_release_waits_for_data() {
             at(&thread, 10).await;
             thread.store(&data[0], 1, Relaxed).await;
             thread.store(&flag[0], 1, Release).await;
-            // A second one has nothing to wait for: only a flag is on its way.
+            // A second release has nothing to wait for, because only a flag is in transit.
             thread.store(&flag[1], 1, Release).await;
         });
         let stalled = outcome.tallies[1].stalled_ns(Stall::Fence);
@@ -168,7 +168,7 @@ fn a_release_waits_for_data() {
     }
 }
 
-/// Whoever sees a flag sees what was stored before it, however the lines lie.
+/// A thread that sees a flag also sees the data stored before it, wherever the lines are.
 #[test]
 fn flags_come_after_data() {
     for name in MACHINES {
@@ -188,8 +188,8 @@ fn flags_come_after_data() {
     }
 }
 
-/// Where stores overlap, one to a line that the core may write is seen before an earlier one to a
-/// line that others have copies of. In order, never.
+/// If stores overlap, a store to a line that the core may write is visible before an earlier store
+/// to a line that others have copies of. In order, never.
 #[test]
 fn relaxed_stores_overtake_only_on_relaxed_machines() {
     let relaxed = [(TILE, Relaxed, true), (XEON, Relaxed, false), (OPTERON, Relaxed, false)];
@@ -198,7 +198,7 @@ fn relaxed_stores_overtake_only_on_relaxed_machines() {
         let all: Vec<u32> = (0..36).collect();
         run(name, &all, async |thread: SimulatedThread| {
             if thread.me == 35 {
-                // The first line is at home at thread 0, which gets it first.
+                // Thread 0 is the home of the first line and gets it first.
                 thread.store(&flag[0], 0, Relaxed).await;
                 at(&thread, 5).await;
                 thread.store(&shared[0], 1, order).await;
@@ -215,9 +215,9 @@ fn relaxed_stores_overtake_only_on_relaxed_machines() {
     }
 }
 
-/// The home tells the cores that have a copy one after the other.
+/// The home notifies the cores that have a copy one after the other.
 #[test]
-fn a_write_takes_longer_the_more_copies_there_are() {
+fn write_takes_longer_with_more_copies() {
     let took = |holders: u32| {
         let line = Line::new();
         let all: Vec<u32> = (0..=holders).collect();
@@ -232,10 +232,10 @@ fn a_write_takes_longer_the_more_copies_there_are() {
         outcome.results[0].unwrap()
     };
     let each = coherent(TILE).threads.unwrap().sharer_cycles;
-    near(took(31) - took(1), cycles(TILE, 30.0 * each), "30 copies more");
+    near(took(31) - took(1), cycles(TILE, 30.0 * each), "30 more copies");
 }
 
-/// At home, a line executes an operation at a time, each for as long as the description says.
+/// At home, a line executes one operation at a time, each for the time in the description.
 #[test]
 fn atomic_operations_occupy_their_line() {
     let (line, machine) = (Line::new(), coherent(TILE));
@@ -260,7 +260,7 @@ fn atomic_operations_move_their_line() {
             thread.fetch_add(&line[0], 1, Relaxed).await;
         }
     });
-    // The next core has asked before the line arrives at the one before.
+    // The next core has requested the line before it arrives at the previous one.
     let move_ns = 0.5 * machine.atomic_ns(AtomicOp::FetchAdd, State::Modified, 3);
     let moves = outcome.tallies.iter().map(|tally| tally.remote_atomics).sum::<u64>();
     assert!(outcome.measured_ns > move_ns * (moves - 2) as f64, "{moves} moves");

@@ -1,4 +1,4 @@
-//! Messages, by hardware queues and over cache lines.
+//! Tests of messages, by hardware queues and over cache lines.
 
 use consort_machine::{Machine, Queue, Thread};
 
@@ -29,7 +29,8 @@ fn a_sender_waits_while_the_buffer_is_full() {
     let words = coherent(TILE).queue.unwrap().words;
     let outcome = run(TILE, &[0, 1], async |thread: SimulatedThread| {
         if thread.me == 0 {
-            // As many as there is room for, one that the network holds, and one that has to wait.
+            // As many messages as there is room for, one that the network holds, and one that must
+            // wait.
             for number in 0..=words as u64 + 1 {
                 let Ok(()) = thread.send(Thread(1), Queue(3), &[number]).await;
                 thread.pause(200).await;
@@ -47,8 +48,8 @@ fn a_sender_waits_while_the_buffer_is_full() {
     assert_eq!(outcome.tallies[0].messages, words as u64 + 2);
 }
 
-/// Messages of two senders arrive complete and in the order of each sender, also when there is no
-/// room for them, and those of one queue do not hold up those of another.
+/// Messages of two senders arrive complete and in the order of each sender, even if there is no
+/// room for them. Messages of one queue do not delay those of another.
 #[test]
 fn messages_are_neither_lost_nor_overtaken() {
     for name in MACHINES {

@@ -1,4 +1,4 @@
-//! Each mechanism alone, against the numbers of the machine's description.
+//! Tests each mechanism alone, against the numbers of the machine's description.
 
 mod ahead;
 mod memory;
@@ -20,7 +20,7 @@ fn coherent(name: &str) -> Coherent {
     }
 }
 
-/// The time of so many cycles of a machine.
+/// Returns the time of `count` cycles of a machine.
 fn cycles(name: &str, count: f64) -> f64 {
     count / coherent(name).ghz
 }
@@ -36,7 +36,7 @@ fn run<R>(
     simulation.run(program).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The time that an operation takes, in nanoseconds.
+/// Returns the time that an operation takes, in nanoseconds.
 async fn timed(thread: &SimulatedThread, operation: impl Future) -> f64 {
     let begin = thread.clock();
     operation.await;
@@ -48,7 +48,7 @@ fn near(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() < 0.1, "{what}: {found} ns, not {expected}");
 }
 
-/// Whose turn it is, for programs whose threads take turns at given times.
+/// Waits until a given time. Programs use it to let threads take turns.
 async fn at(thread: &SimulatedThread, us: u64) {
     thread.world.engine.reach(us * 1_000_000).await;
 }

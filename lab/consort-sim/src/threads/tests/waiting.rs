@@ -1,4 +1,4 @@
-//! Waits, and threads that wait in vain.
+//! Tests of waits, and of threads that wait for something that never happens.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -10,7 +10,7 @@ use super::{
 use crate::threads::{ThreadsError, WaitsFor};
 
 #[test]
-fn a_wait_is_one_load_and_one_more() {
+fn a_wait_is_two_loads() {
     for name in MACHINES {
         let line = Line::new();
         let outcome = run(name, &[0, 4], async |thread: SimulatedThread| {
@@ -38,7 +38,7 @@ fn wait_with_a_deadline_ends() {
     });
 }
 
-/// All who spin on a line get it again one after the other.
+/// All threads that spin on a line get it again one after the other.
 #[test]
 fn waiters_of_one_line_are_served_in_turn() {
     for name in MACHINES {
@@ -99,12 +99,12 @@ fn endless_program_is_an_error() {
 }
 
 #[test]
-fn machines_without_costs_of_threads_or_with_fewer_are_errors() {
+fn machine_without_thread_costs_or_enough_threads_is_an_error() {
     let on = |name, threads| {
         let simulation = ThreadSimulation::on(Description::find(name).unwrap(), threads);
         simulation.run(async |_| ()).map(drop).unwrap_err().to_string()
     };
     assert!(on("barcelona-x8", 2).starts_with("the description of barcelona-x8 has no costs"));
     assert!(on("scc", 2).starts_with("the description of scc has no costs"));
-    assert_eq!(on(TILE, 37), "tile-gx36 has 36 hardware threads, so there is no 36");
+    assert_eq!(on(TILE, 37), "tile-gx36 has 36 hardware threads, so thread 36 does not exist");
 }
