@@ -1,8 +1,8 @@
-//! The command `consort-lab`, as a library: a program that registers algorithms of its own can
-//! simulate them.
+//! The command `consort-lab` as a library. With it, a program can simulate algorithms that it has
+//! registered itself.
 //!
 //! 1. [`simulation`]: programs on described machines;
-//! 2. [`calibration`] and [`prediction`]: describes this machine, and checks the description;
+//! 2. [`calibration`] describes this machine, and [`prediction`] checks the description;
 //! 3. [`figures`]: the experiments behind figures of papers; [`claims`]: the papers' claims;
 //! 4. `commands`: the subcommands.
 
@@ -32,14 +32,14 @@ const EXAMPLES: &str = "\
 Examples:
   consort-lab sim broadcast                  simulate on another machine
   consort-lab model broadcast --machine scc  what the model expects there
-  consort-lab machines                       the machines that are described
-  consort-lab reproduce                      the papers' claims, a line for each
+  consort-lab machines                       the built-in machines
+  consort-lab reproduce                      the papers' claims, one line each
   consort-lab calibrate                      describe this machine
-  consort-lab predict                        compare it with measurements
+  consort-lab predict                        check the description by measurements
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement or a simulation in order, shows the results so far,
-and exits with 130; pressed twice, it ends the process at once.";
+and exits with 130. A second Ctrl-C ends the process at once.";
 
 /// Simulates collectives and locks, predicts their times, and repeats the experiments of papers
 #[derive(Parser)]

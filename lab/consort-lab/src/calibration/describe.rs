@@ -5,11 +5,11 @@ use super::{
     measure::{Between, Measured},
 };
 
-/// The least share of a store in the transfer that it is a part of.
+/// The smallest share of a transfer that its store may have.
 const LEAST_STORE: f64 = 0.1;
 
-/// The description of a machine called `title`. `when` says in a line on what machine, when and by
-/// what build it was measured.
+/// Returns the description of a machine called `title`. `when` is a line that says on which
+/// machine, when and with which build it was measured.
 pub fn description(plan: &Plan, measured: &Measured, title: &str, when: &str) -> String {
     let mut text = head(measured, title, when);
     text += &core(plan, measured);
@@ -26,20 +26,20 @@ impl Measured {
         ns * self.ghz
     }
 
-    /// The time of a load that finds its line in the nearest cache.
+    /// Returns the time of a load that finds its line in the nearest cache.
     fn own_ns(&self) -> f64 {
         self.caches_ns.first().copied().unwrap_or(1.0)
     }
 
-    /// The time of a load of a line that another core has just written, by distance: a part of the
-    /// transfer.
+    /// Returns the time of a load of a line that another core has just written, for each distance.
+    /// The load is a part of the transfer.
     fn loads_ns(&self) -> Vec<f64> {
         let load =
             |between: &Between| between.load_ns.min(between.transfer_ns * (1.0 - LEAST_STORE));
         self.between.iter().map(load).collect()
     }
 
-    /// A row of costs in cycles: that of the core's own line, then those by distance.
+    /// Returns a row of costs in cycles: first for the core's own line, then for each distance.
     fn row(&self, own_ns: f64, others_ns: impl IntoIterator<Item = f64>) -> String {
         let all_ns = std::iter::once(own_ns).chain(others_ns);
         let cells: Vec<String> =
@@ -56,10 +56,10 @@ fn head(measured: &Measured, title: &str, when: &str) -> String {
     let rounds: Vec<String> = measured.between.iter().map(rounds).collect();
     format!(
         "\
-# This machine, as `consort-lab calibrate` measured it, which writes the file anew each time.
+# This machine, measured by `consort-lab calibrate`, which overwrites this file each time.
 # {when}
-# Rounds of measurements between cores that count, by distance: {rounds}. The
-# others began otherwise than they ended, as where virtual cores move over physical ones.
+# Rounds of measurements between cores that count, by distance: {rounds}. In the
+# others, the first and the last transfer differ, for instance because virtual cores move.
 title = {title:?}
 source = \"measured by consort-lab calibrate\"
 kind = \"coherent\"
@@ -78,12 +78,12 @@ fn core(plan: &Plan, measured: &Measured) -> String {
     let load_ns = measured.loads_ns().first().copied().unwrap_or(measured.own_ns());
     format!(
         "
-# By instructions of one cycle of which each needs the one before.
+# Measured with instructions of one cycle, each of which needs the previous one.
 ghz = {ghz:.3}
 line_bytes = {line_bytes}
 distances = [{names}]
-# What is under way when a core copies, with {pull_gbps:.1} GB/s, what the nearest has just written,
-# if each line takes as long as a load of it.
+# The lines in flight while a core copies, at {pull_gbps:.1} GB/s, data that the nearest core has
+# just written, if each line takes as long as a load of it.
 lines_in_flight = {in_flight:.1}
 # A copy, and a sum of doubles, in the core's second cache.
 copy_gbps = {copy:.1}
@@ -110,7 +110,7 @@ fn layout(plan: &Plan) -> String {
 packages = {packages}
 dies_per_package = {dies_per_package}
 cores_per_die = {cores_per_die}
-# A job places its PEs on cores of their own, as long as there are any.
+# A job gives each PE its own core while there are free ones.
 threads_per_core = 1
 # Assumption: all dies are equally far apart.
 hops = [{hops}]
@@ -125,27 +125,28 @@ hops = [{hops}]
 fn lines(measured: &Measured) -> String {
     let loads_ns = measured.loads_ns();
     let (own_ns, atomic_ns) = (measured.own_ns(), measured.fetch_add_ns);
-    // A transfer is a store, which invalidates the waiting core's copy, and that core's next load.
+    // A transfer is a store, which invalidates the waiting core's copy, and the next load of that
+    // core.
     let stores_ns =
         measured.between.iter().zip(&loads_ns).map(|(between, load)| between.transfer_ns - load);
     format!(
         "
 [load]
-# Each needs the one before, among lines that another core has just written; the first of a row is
-# the core's own cache.
+# Each load needs the previous one. The lines have just been written by another core. The first
+# number of a row is for the core's own cache.
 modified = {load}
-# Assumption: who has a copy answers as fast as who has written it.
+# Assumption: a core with a copy answers as fast as the core that wrote the line.
 shared = {load}
 invalid = {invalid}
 
 [store]
-# Assumption: as a load, for the line has to come all the same.
+# Assumption: the same as a load, because the line must be transferred too.
 modified = {load}
-# The one-way transfer of a line, less the load that is a part of it.
+# The one-way transfer of a line, minus the load that is a part of it.
 shared = {store}
 
 [atomic.compare_exchange]
-# A load, and an atomic addition to a word of one's own: {atomic_ns:.1} ns.
+# A load, and an atomic addition to a word in the core's own cache: {atomic_ns:.1} ns.
 modified = {atomic}
 # Assumption: the same.
 shared = {atomic}
@@ -159,12 +160,12 @@ shared = {atomic}
 
 fn level(cache: &Cache, cycles: f64) -> String {
     let origin = match cache.level {
-        Some(level) => format!("Level {level}: its size as the machine tells it"),
-        None => "Assumption, for the machine does not tell: its size".to_owned(),
+        Some(level) => format!("Level {level}: its size as reported by the machine"),
+        None => "Assumption, because the machine does not report it: its size".to_owned(),
     };
     format!(
         "
-# {origin}; loads of which each needs the one before.
+# {origin}; latency from loads, each of which needs the previous one.
 [[cache]]
 bytes = {bytes}
 ways = {ways}
@@ -183,12 +184,12 @@ fn memory(measured: &Measured) -> String {
         "
 [memory]
 load_cycles = {cycles:.1}
-# Assumption: one for all.
+# Assumption: one controller for all cores.
 controllers = 1
-# A copy moves each byte twice: {copy_gbps:.1} GB/s of the target.
+# A copy moves each byte twice: {copy_gbps:.1} GB/s were copied.
 gbps = {gbps:.1}
 
-# All that is not named here is measured.
+# All parameters that are not listed here are measured.
 [provenance]
 assumed = [
     \"line_serve_ns\", \"layout.packages.hops\", \"load.shared\", \"store.modified\",

@@ -1,4 +1,4 @@
-//! The layout of the usable cores, as a description has it.
+//! The layout of the usable cores, in the form of a description.
 
 use std::collections::BTreeSet;
 
@@ -7,34 +7,34 @@ use consort_machine::{
     topology::{CacheKind, Topology},
 };
 
-/// The most pairs of cores that are measured for one distance.
+/// The largest number of pairs of cores to measure for one distance.
 const PAIRS: usize = 4;
-/// The defaults where the machine does not report the size.
+/// The defaults if the machine does not report the size.
 const USUAL_LINE_BYTES: usize = 64;
 const USUAL_WAYS: usize = 8;
 const USUAL_BYTES: usize = 1 << 20;
 
-/// The cores that a job uses, one thread on each, in the order of its ranks.
+/// The cores that a job uses, with one thread on each, in the order of its ranks.
 pub struct Plan {
     pub(super) cpus: Vec<CpuId>,
     pub(super) packages: usize,
     pub(super) dies_per_package: usize,
     pub(super) cores_per_die: usize,
     pub(super) line_bytes: usize,
-    /// The caches, nearest first. One cache of the default size where the machine reports none.
+    /// The caches, from near to far. If the machine reports none, one cache of the default size.
     pub(super) caches: Vec<Cache>,
-    /// The distances, nearest first.
+    /// The distances, from near to far.
     pub(super) distances: Vec<Distance>,
 }
 
 /// A level of the caches.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cache {
-    /// `None` where the machine does not report it.
+    /// `None` if the machine does not report it.
     pub(super) level: Option<u32>,
     pub(super) bytes: usize,
     pub(super) ways: usize,
-    /// How many of the cores share one cache.
+    /// The number of cores that share one cache.
     pub(super) cores: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Distance {
     pub(super) pairs: Vec<(CpuId, CpuId)>,
 }
 
-/// The number of parts in each larger part, if all have the same number.
+/// Returns the number of parts in each larger part, if all have the same number.
 fn each(parts: impl Iterator<Item = usize>) -> Option<usize> {
     let mut parts: Vec<usize> = parts.collect();
     parts.dedup();
@@ -53,10 +53,11 @@ fn each(parts: impl Iterator<Item = usize>) -> Option<usize> {
 }
 
 impl Plan {
-    /// The layout of a machine's cores.
+    /// Returns the layout of a machine's cores.
     pub fn of(topology: &Topology) -> Self {
         let placed = topology.placement(topology.usable_cores()).unwrap_or_default();
-        // A second thread of a core is placed after all cores are taken; it is no further core.
+        // A second thread of a core is placed after all cores are taken. It does not count as
+        // another core.
         let mut cores = BTreeSet::new();
         let mut cpus = Vec::new();
         for &id in &placed {
@@ -100,7 +101,8 @@ impl Plan {
     fn distances(&self) -> Vec<Distance> {
         let die = self.cores_per_die;
         let package = die * self.dies_per_package;
-        // For each distance, the pairs of a part's first and last core, in different places.
+        // For each distance, the pairs of the first and the last core of a part, in different
+        // positions.
         let pairs = |count: usize, part: usize, inner: usize| {
             let steps = (count / part).clamp(1, PAIRS);
             let pairs = (0..steps).map(|step| {
@@ -152,8 +154,8 @@ mod tests {
 
     use super::*;
 
-    /// A machine with packages of dies of cores, two threads each, as the files of Linux describe
-    /// it.
+    /// Returns a machine with packages of dies of cores, with two threads each, as Linux describes
+    /// it in its files.
     fn machine(packages: u32, dies: u32, cores: u32, allowed: &[u32]) -> Topology {
         let root = tempfile::tempdir().unwrap();
         let count = packages * dies * cores;

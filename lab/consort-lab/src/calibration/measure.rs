@@ -1,6 +1,6 @@
 //! Measures the numbers of a description: single operations without contention.
 //!
-//! Between two cores a round measures the transfer, loads of lines that the other core has
+//! Between two cores, a round measures the transfer, loads of lines that the other core has
 //! rewritten, a copy of such lines, and the transfer again. A round counts if both transfers agree.
 //! Of the rounds that count, those of the more frequent class are kept. The results are their
 //! medians.
@@ -17,36 +17,36 @@ use consort_bench::limits::{
     readings_agree, transfer_ns,
 };
 
-/// The bytes that are loaded line by line, and copied, from another core: lines that its second
-/// cache holds.
+/// The numbers of bytes that are loaded line by line, and copied, from another core. They fit in
+/// its second cache.
 const LOADED_BYTES: usize = 64 << 10;
 const COPIED_BYTES: usize = 256 << 10;
-/// More than the caches hold.
+/// Sizes that exceed the caches.
 const MEMORY_BYTES: usize = 128 << 20;
 const MEMORY_COPY_BYTES: usize = 32 << 20;
-/// The most time of a reading that is not part of a round. A longer one would be no more exact, and
-/// an interrupt waits for its end.
+/// The longest time of a reading that is not part of a round. A longer one would not be more exact,
+/// and an interrupt waits for its end.
 const LONGEST_READING: Duration = Duration::from_secs(1);
 /// The time of one measurement of a round.
 const READING: Duration = Duration::from_millis(10);
-/// The least number of rounds for a distance, and the most: if none counts until then, the machine
-/// is too unsteady.
+/// The smallest and the largest number of rounds for a distance. If none counts by then, the
+/// machine is too unsteady.
 const MIN_ROUNDS: usize = 8;
 const MOST_ROUNDS: usize = 200;
-/// The rounds that may be lost because a busy machine suspends a thread for a second.
+/// The number of rounds that may be lost because a busy machine suspends a thread for a second.
 const MOST_LOST: u32 = 20;
 
 /// The measurements.
 pub struct Measured {
     pub(super) ghz: f64,
-    /// The time of a load that finds its line in each cache, nearest first.
+    /// The time of a load that finds its line in each cache, from near to far.
     pub(super) caches_ns: Vec<f64>,
     pub(super) memory_ns: f64,
     pub(super) memory_copy_gbps: f64,
     pub(super) copy_gbps: f64,
     pub(super) combine_gbps: f64,
     pub(super) fetch_add_ns: f64,
-    /// The measurements for each distance, nearest first.
+    /// The measurements for each distance, from near to far.
     pub(super) between: Vec<Between>,
 }
 
@@ -56,11 +56,11 @@ pub(super) struct Between {
     pub(super) transfer_ns: f64,
     pub(super) load_ns: f64,
     pub(super) pull_gbps: f64,
-    /// The number of rounds that count, and of all rounds.
+    /// The number of rounds that count, and the number of all rounds.
     pub(super) rounds: (usize, usize),
 }
 
-/// Measures for about `budget`, and passes the share of the work that is complete to `show`.
+/// Measures for about `budget`, and passes the completed share of the work to `show`.
 ///
 /// # Errors
 /// When a thread cannot be bound to its core, or the machine is too unsteady.
@@ -77,8 +77,8 @@ pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<
         let mut caches_ns = Vec::new();
         let mut nearer_bytes = usize::MAX;
         for cache in &plan.caches {
-            // At least twice what the nearer cache holds, so that it is of little use; at most half
-            // of this cache, so that other programs do not evict the lines.
+            // At least twice the size of the nearer cache, so that it helps little. At most half of
+            // this cache, so that other programs do not evict the lines.
             caches_ns.push(load_ns(nearer_bytes.saturating_mul(2).min(cache.bytes / 2), reading));
             nearer_bytes = cache.bytes;
             step();
@@ -118,8 +118,8 @@ pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<
                 Some(between) if all.len() >= rounds => break between,
                 None if all.len() >= MOST_ROUNDS => {
                     return Err(io::Error::other(format!(
-                        "the cores move too fast: in none of {MOST_ROUNDS} rounds a transfer took \
-                         as long at the end as at the beginning"
+                        "the cores move too fast: in none of {MOST_ROUNDS} rounds was a transfer \
+                         equally long at the start and the end"
                     )));
                 }
                 _ => {}
@@ -130,7 +130,7 @@ pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<
     Ok(measured)
 }
 
-/// One round: the transfers before and after, and the measurements between them.
+/// One round: the transfers before and after it, and the measurements between them.
 #[derive(Clone, Copy)]
 struct Round {
     before_ns: f64,
@@ -148,7 +148,7 @@ fn one((a, b): (CpuId, CpuId)) -> io::Result<Round> {
     })
 }
 
-/// The medians of the rounds that count; `None` if none does.
+/// Returns the medians of the rounds that count, or `None` if no round counts.
 fn of_rounds(all: &[Round]) -> Option<Between> {
     let steady = all.iter().filter(|round| readings_agree(round.before_ns, round.after_ns));
     let (near, far): (Vec<&Round>, Vec<&Round>) =

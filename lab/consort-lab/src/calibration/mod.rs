@@ -1,4 +1,5 @@
-//! Calibration: describes this machine for simulations, by measurements of single operations alone.
+//! Calibration: describes this machine for simulations, using only measurements of single
+//! operations.
 //!
 //! 1. `layout`: the layout of the usable cores;
 //! 2. `measure`: the times of single operations without contention;

@@ -1,4 +1,4 @@
-//! A claim, and its evaluation.
+//! A claim and its evaluation.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -15,7 +15,7 @@ use crate::figures::{
     quantity::Quantity,
 };
 
-/// The name of this machine, as that of a figure.
+/// The name of this machine in figures.
 const HERE: &str = "here";
 
 /// A claim of a paper, and the experiment that checks it.
@@ -24,13 +24,13 @@ pub struct Claim {
     pub id: &'static str,
     /// The paper.
     pub paper: &'static str,
-    /// The claim in a sentence.
+    /// The claim in one sentence.
     pub about: &'static str,
-    /// The same in a line, with figures.
+    /// The claim in one line, with figures.
     pub says: &'static str,
     /// The paper's figures, as the modules of its experiment declare them.
     pub figures: &'static [Figures],
-    /// The least number of PEs that its experiment needs.
+    /// The smallest number of PEs that its experiment needs.
     pub least_pes: u32,
     /// The place where its experiment runs.
     pub place: Place,
@@ -44,27 +44,27 @@ type Judge = fn(&Experiment<'_>) -> Result<Outcome>;
 pub enum Place {
     /// On this machine.
     Here(Judge),
-    /// On this machine, and also on the paper's machines, simulated.
+    /// On this machine, and also on simulations of the paper's machines.
     BesideSimulated(Judge, fn() -> Result<Vec<Quantity>>),
     /// On a simulated machine only.
     Simulated(Judge),
 }
 
 impl Claim {
-    /// All figures of the paper.
+    /// Returns all figures of the paper.
     pub fn figures(&self) -> impl Iterator<Item = &'static Figure> {
         self.figures.iter().flat_map(|of_module| of_module.iter()).flat_map(|some| some.iter())
     }
 
-    /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it, until
-    /// `stop` is set. Passes the share that is complete to `show`. With `whole` it has all figures,
-    /// however long that takes, and with `beside` the paper's machines are simulated too. Returns
-    /// nothing if it was stopped before its end, and the time of simulating the paper's machines
-    /// beside this one.
+    /// Runs the experiment for `budget` until `stop` is set, with `pes` PEs or else the number that
+    /// suits it. Passes the completed share to `show`. With `whole` it includes all figures,
+    /// however long that takes. With `beside` it also simulates the paper's machines. Returns the
+    /// outcome, or nothing if it was stopped early, and the time that simulating the paper's
+    /// machines took in addition to this one.
     ///
     /// # Errors
-    /// When a job or a simulation fails, the experiment needs another number of PEs, or a simulation
-    /// lacks a figure of the paper.
+    /// When a job or a simulation fails, the experiment needs a different number of PEs, or a
+    /// simulation lacks a figure of the paper.
     pub fn evaluate(
         &self,
         pes: Option<u32>,
@@ -75,7 +75,7 @@ impl Claim {
         show: &dyn Fn(f64),
     ) -> Result<Option<(Outcome, Duration)>> {
         let cores = u32::try_from(Topology::discover().usable_cores()).unwrap_or(u32::MAX);
-        // Relaxed, here and below: the flag publishes no other data.
+        // Relaxed, here and below, because the flag publishes no other data.
         if stop.load(Relaxed) {
             return Ok(None);
         }
@@ -87,7 +87,7 @@ impl Claim {
             }
         };
         if stop.load(Relaxed) {
-            // What lacks measurements may have failed for that.
+            // Missing measurements may be the reason for the error.
             return Ok(None);
         }
         let (mut outcome, begun) = (judged?, Instant::now());
@@ -110,14 +110,14 @@ impl Claim {
         for figure in self.figures() {
             for &(machine, _) in figure.papers {
                 let is = |one: &Quantity| (one.figure, one.machine) == (Some(figure.id), machine);
-                ensure!(quantities.iter().any(is), "no figure {} of {machine}", figure.id);
+                ensure!(quantities.iter().any(is), "missing figure {} of {machine}", figure.id);
             }
         }
         Ok(())
     }
 }
 
-/// The machine that a figure is of: the paper's, or this one if neither the paper nor a simulation
+/// Returns the machine of a figure: the paper's, or this one if neither the paper nor a simulation
 /// has a value.
 fn machine_of(one: &Quantity) -> &'static str {
     let values = [one.paper.map(Paper::number), one.model, one.simulated, one.fitted];
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_figure_joins_the_native_one_of_its_name() {
+    fn simulated_figure_is_merged_with_native_one_of_same_name() {
         let mut all = vec![REDUCE.on(A).native(1.0)];
         merge(&mut all, vec![REDUCE.on(A).simulated(3.0), REDUCE.on(B).simulated(3.0)]);
         let figures: Vec<_> =
@@ -171,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn figure_of_the_paper_that_is_left_out_is_an_error() {
+    fn missing_figure_of_the_paper_is_an_error() {
         let claim = Claim { figures: &[FIGURES], ..*crate::claims::find("T8").unwrap() };
         claim.check(&[REDUCE.on(A).simulated(3.0)]).unwrap();
         let error = claim.check(&[REDUCE.on(B).simulated(3.0)]).unwrap_err();
-        assert_eq!(error.to_string(), "no figure H6.REDUCE of a");
+        assert_eq!(error.to_string(), "missing figure H6.REDUCE of a");
     }
 }

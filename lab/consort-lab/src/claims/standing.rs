@@ -1,28 +1,29 @@
-//! How a claim stands: how many of its paper's figures are met.
+//! The standing of a claim: how many of its paper's figures are met.
 
 use std::{cmp::Ordering, fmt};
 
 use crate::figures::{figure::Paper, quantity::Quantity};
 
-/// A figure is met within this factor of the paper's value.
+/// A figure is met if it is within this factor of the paper's value.
 pub const NEAR: f64 = 1.5;
 
 /// The units of ratios.
 const RATIOS: [&str; 2] = ["ratio", "x"];
-/// That of sizes. Machines can be compared by ratios and sizes; times are a machine's own.
+/// The unit of sizes. Machines can be compared by ratios and sizes, but times depend on the
+/// machine.
 const SIZE: &str = "B";
 
-/// How many of a paper's figures are met, or keep to the paper's limit.
+/// How many of a paper's figures are met, or stay within the paper's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Those that are met.
+    /// The number of figures that are met.
     pub met: usize,
-    /// Those that are not.
+    /// The figures that are not met.
     pub missed: Vec<String>,
 }
 
 impl Standing {
-    /// On this machine: of the ratios, bytes and limits that the paper gives.
+    /// Returns the standing on this machine, for the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
         let is_comparable = |one: &&Quantity| {
             let is_value = matches!(one.paper, Some(Paper::Value(_)));
@@ -31,7 +32,8 @@ impl Standing {
         Self::of(quantities.iter().filter(is_comparable), |one| one.native)
     }
 
-    /// On the paper's machines, simulated. Figures that a parameter was fitted to do not count.
+    /// Returns the standing on simulations of the paper's machines. Figures to which a parameter
+    /// was fitted do not count.
     pub fn simulated(quantities: &[Quantity]) -> Self {
         Self::of(quantities.iter(), |one| one.simulated)
     }
@@ -52,12 +54,12 @@ impl Standing {
         standing
     }
 
-    /// The number of figures that can be compared.
+    /// Returns the number of figures that can be compared.
     pub fn count(&self) -> usize {
         self.met + self.missed.len()
     }
 
-    /// In a word: `holds`, `partly`, `misses`, or `-` if there is nothing to compare.
+    /// Returns one word: `holds`, `partly`, `misses`, or `-` if there is nothing to compare.
     pub fn word(&self) -> &'static str {
         match (self.met, self.missed.len()) {
             (0, 0) => "-",
@@ -89,7 +91,7 @@ fn is_met(paper: Paper, unit: &str, value: f64) -> bool {
     }
 }
 
-/// Whether a ratio is a gain where the paper's is one, and a loss where that is a loss.
+/// Returns whether a ratio is a gain if the paper's is one, and a loss if the paper's is one.
 fn has_sign(paper: f64, value: f64) -> bool {
     match paper.total_cmp(&1.0) {
         Ordering::Less => value < 1.0,

@@ -45,7 +45,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "H4",
         paper: HOTPAR,
-        about: "From which size on trees beat the flat reduction depends on the mode",
+        about: "The size from which trees beat the flat reduction depends on the mode",
         says: "reduce: trees from 8 doubles (Loose), 32 (Strict)",
         figures: &[crossover::FIGURES],
         least_pes: 3,
@@ -119,7 +119,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T8",
         paper: THESIS,
-        about: "A lock that is handed over by messages is faster than queue locks",
+        about: "A lock that is passed on by messages is faster than queue locks",
         says: "HYBLOCK 1.35x MCS and CLH; 2x empty, 1.18x long",
         figures: &[locks::queue_locks::FIGURES],
         least_pes: 1,
@@ -137,7 +137,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T10",
         paper: THESIS,
-        about: "The servicing thread waits for coherence, and with messages for nothing",
+        about: "The servicing thread waits for coherence; with messages it never waits",
         says: "stalls: over half by shared memory, else none",
         figures: &[locks::stalls::FIGURES],
         least_pes: 1,
@@ -146,7 +146,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T11",
         paper: THESIS,
-        about: "HYBCOMB seldom compares and exchanges, and is fair",
+        about: "HYBCOMB rarely uses compare-and-swap, and is fair",
         says: "HYBCOMB: 0.1 CAS an operation; fair within 1.2",
         figures: &[locks::combining::FIGURES],
         least_pes: 1,
@@ -182,7 +182,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T15",
         paper: THESIS,
-        about: "With long sections the optimizations gain less, but they do",
+        about: "With long sections the optimizations still gain, but less",
         says: "200 increments: streaming still 1.84x and 1.19x",
         figures: &[locks::sections::FIGURES],
         least_pes: 1,
@@ -200,7 +200,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "G4",
         paper: GASNET,
-        about: "Where all addresses are known, collectives are faster at small and at large sizes",
+        about: "If all addresses are known, collectives are faster at small and at large sizes",
         says: "all addresses known (Single) beats Local",
         figures: &[transfers::ADDRESS_FIGURES],
         least_pes: 2,
@@ -209,7 +209,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "G5",
         paper: GASNET,
-        about: "Data put with their notification are ahead of data that the receiver gets",
+        about: "Data put with a notification arrives earlier than data that the receiver gets",
         says: "a put that signals beats a rendezvous",
         figures: &[transfers::FIGURES],
         least_pes: 2,
@@ -228,7 +228,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "G7",
         paper: GASNET,
-        about: "One PE of each node speaks for it through the network",
+        about: "One PE of each node communicates for it over the network",
         says: "two levels, in nodes and between, beat one",
         figures: &[],
         least_pes: 4,
@@ -237,7 +237,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "G9",
         paper: GASNET,
-        about: "Tuning one size of a broadcast takes up to a tenth of a second, a look-up little",
+        about: "Tuning one size of a broadcast takes up to a tenth of a second; a look-up is fast",
         says: "tuning a size: 12 to 109 ms; look-ups: negligible",
         figures: &[tuning::FIGURES],
         least_pes: 2,
@@ -246,7 +246,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "G10",
         paper: GASNET,
-        about: "Applications gain by nonblocking collectives of teams",
+        about: "Applications gain from nonblocking collectives of teams",
         says: "SUMMA beats ScaLAPACK, Cholesky equals, FT +17 %",
         figures: &[applications::FIGURES],
         least_pes: 2,
@@ -255,7 +255,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "F7",
         paper: NOBODY,
-        about: "A program runs on threads, on processes and on many machines, or some of each",
+        about: "A program runs on threads, on processes, on many machines, or on a mix",
         says: "threads, processes and machines in one team",
         figures: &[],
         least_pes: 2,
@@ -273,7 +273,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "P4",
         paper: BUNDLED,
-        about: "An all-to-all is fastest by counting puts and slowest with a barrier",
+        about: "An all-to-all is fastest with counting puts and slowest with a barrier",
         says: "all-to-all: counting puts best, barrier worst",
         figures: &[counting::ALL_TO_ALL_FIGURES],
         least_pes: 2,
@@ -282,7 +282,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "P5",
         paper: BUNDLED,
-        about: "A pipelined stencil scales by counting puts",
+        about: "A pipelined stencil scales with counting puts",
         says: "Synch_p2p: counting puts scale, flags do not",
         figures: &[counting::STENCIL_FIGURES],
         least_pes: 2,
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// An MPI would not start its processes in the time for all claims in brief.
+    /// An MPI cannot start its processes in the time for all claims in brief.
     #[test]
     fn mpi_claims_are_skipped_in_brief() {
         for id in ["G7", "G10", "F7"] {
@@ -306,12 +306,12 @@ mod tests {
             let evaluated =
                 find(id).unwrap().evaluate(None, Duration::ZERO, false, false, &never, &|_| ());
             let (outcome, _) = evaluated.unwrap().unwrap();
-            let says = format!("`consort-lab reproduce {id}` does it");
+            let says = format!("run `consort-lab reproduce {id}`");
             assert!(outcome.verdict.ends_with(&says), "{}", outcome.verdict);
         }
     }
 
-    /// All claims fit one screen, one in each line.
+    /// All claims fit on one screen, one per line.
     #[test]
     fn claim_text_is_short() {
         assert!(CLAIMS.iter().all(|claim| claim.says.chars().count() <= 52));

@@ -1,7 +1,7 @@
-//! `consort-lab calibrate`: measures single operations of this machine, and describes it by them.
+//! `consort-lab calibrate`: measures single operations of this machine, and writes its description.
 //!
 //! The description is the machine `host`, on which every simulation can run. It contains no times
-//! of collectives. `consort-lab predict` shows how well it predicts these.
+//! of collectives. `consort-lab predict` shows how well it predicts those.
 
 use super::machine_page;
 use consort_console::{
@@ -25,18 +25,18 @@ use consort_tuner::replace_file;
 const EXAMPLES: &str = "\
 Examples:
   consort-lab calibrate                       describe this machine
-  consort-lab calibrate --output ./mine.toml  and keep it elsewhere
-  consort-lab predict                         does it tell what calls take?
+  consort-lab calibrate --output ./mine.toml  write the description elsewhere
+  consort-lab predict                         compare predictions with measurements
   consort-lab sim reduce --machine host       simulate on it";
 
 /// Measure this machine and describe it, so that it can be simulated as `host`
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Calibrate {
-    /// Seconds to take, about
+    /// Approximate time to take, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "6", value_parser = args::seconds)]
     budget: Duration,
-    /// The description to write [default: host.toml beside the wisdom]
+    /// The description to write [default: host.toml next to the wisdom]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ impl Calibrate {
     pub(crate) fn run(&self) -> Result<()> {
         let path = match &self.output {
             Some(path) if path.extension().is_none_or(|extension| extension != "toml") => {
-                refuse!("{} must end in .toml, as all descriptions", path.display())
+                refuse!("{} must end in .toml, like all descriptions", path.display())
             }
             Some(path) => path.clone(),
             None => machines::host_path()?,
@@ -63,7 +63,7 @@ impl Calibrate {
         let topology = Topology::discover();
         let plan = Plan::of(&topology);
         let progress = Progress::new("calibrating");
-        // An interrupt ends it: half a description is none.
+        // An interrupt ends it: half a description is useless.
         let show = |share| {
             progress.show(share);
             interrupt::end_if_set(&measurement.stop, &progress);
@@ -71,12 +71,12 @@ impl Calibrate {
         let measured = calibration::measure(&plan, self.budget, show)
             .context("cannot measure this machine")?;
         drop(progress);
-        let why = "each cache and memory is gone through once at least, and rounds between cores \
-                   whose transfer changes meanwhile are repeated";
+        let why = "each cache and memory is read at least once, and rounds between cores \
+                   whose transfer time changes meanwhile are repeated";
         measurement.warn(&Switches::default());
         output::overrun::warn_if_over(measurement.elapsed(), self.budget, why);
         let text = description(&plan, &measured, &topology.machine_key(), &measurement.line());
-        // A description that cannot be read back is not written.
+        // Do not write a description that cannot be read back.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;
         replace_file(&path, &text).with_context(unwritable)?;
         output::print(&machine_page::page(&machine))?;

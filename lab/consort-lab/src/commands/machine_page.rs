@@ -8,8 +8,8 @@ use consort_sim::machines::{
 
 use consort_console::output::{finish, table, time, wrapped};
 
-/// The most distances that are shown beside each other; of more, the first two and the last are
-/// shown.
+/// The largest number of distances to show next to each other. If there are more, the first two and
+/// the last are shown.
 const DISTANCES_SHOWN: usize = 6;
 
 /// The names of [`State::ALL`].
@@ -17,10 +17,10 @@ const STATES: [&str; 5] = ["modified", "owned", "exclusive", "shared", "invalid"
 /// The names of [`AtomicOp::ALL`].
 const OPS: [&str; 4] = ["compare and swap", "fetch and add", "test and set", "swap"];
 
-/// Names and values of a machine's parts.
+/// The names and values of a machine's parts.
 type Facts = Vec<(&'static str, String)>;
 
-/// The description of a machine as text.
+/// Returns the description of a machine as text.
 pub(crate) fn page(machine: &Machine) -> String {
     let (facts, costs) = match &machine.kind {
         Kind::Coherent(machine) => (coherent(machine), coherent_costs(machine)),
@@ -40,7 +40,7 @@ pub(crate) fn page(machine: &Machine) -> String {
         wrapped(&format!("from {}", machine.source)),
         wrapped(
             &(machine.provenance.in_words()
-                + " The description says of each where it is from, or why it is so: add --source.")
+                + " The description gives the source or the reason of each: add --source.")
         ),
     )
 }
@@ -91,7 +91,7 @@ fn coherent(machine: &Coherent) -> Facts {
         let (words, ways) = (queue.words, queue.ways);
         let ns = |cycles: f64| time(cycles / machine.ghz);
         let (message, hop) = (ns(queue.message_cycles), ns(queue.hop_cycles));
-        let text = format!("{words} words, {ways} ways, {message} a message and {hop} a hop");
+        let text = format!("{words} words, {ways} ways, {message} per message and {hop} per hop");
         facts.push(("message queue", text));
     }
     if let Some(threads) = &machine.threads {
@@ -109,7 +109,7 @@ fn coherent(machine: &Coherent) -> Facts {
     facts
 }
 
-/// A row for each operation and each state that has a row in the description.
+/// Returns a row for each operation and each state that has a row in the description.
 fn coherent_costs(machine: &Coherent) -> String {
     let last = machine.distances.len() - 1;
     let columns: Vec<usize> =
@@ -156,11 +156,11 @@ fn buffers(machine: &MessageBuffers) -> Facts {
         ("layout", format!("mesh of {columns} x {rows} tiles x {cores_per_tile} cores")),
         ("clock", format!("{ghz} GHz")),
         ("line", units::size(machine.line_bytes as u64)),
-        ("message buffer", format!("{} a core", units::size(machine.buffer_bytes as u64))),
-        ("cache", format!("{} a core", units::size(machine.cache_bytes as u64))),
+        ("message buffer", format!("{} per core", units::size(machine.buffer_bytes as u64))),
+        ("cache", format!("{} per core", units::size(machine.cache_bytes as u64))),
         ("memory controllers", format!("at {}", tiles.join(", "))),
         ("a line occupies", format!("the buffers of a tile for {}", time(machine.serve_ns))),
-        ("reading a flag", format!("{} besides its line", time(machine.flag_read_ns))),
+        ("reading a flag", format!("{} in addition to its line", time(machine.flag_read_ns))),
         (
             "interrupt",
             format!(
@@ -183,7 +183,7 @@ fn buffers(machine: &MessageBuffers) -> Facts {
     facts
 }
 
-/// A row for each part of a put or get, near and far.
+/// Returns a row for each part of a put or get, near and far.
 fn buffer_costs(machine: &MessageBuffers) -> String {
     let farthest = machine.columns + machine.rows - 1;
     let mut costs = table(["operation", "1 router", &format!("{farthest} routers")]);
@@ -192,15 +192,15 @@ fn buffer_costs(machine: &MessageBuffers) -> String {
         ("read a line of memory", machine.memory_read_ns),
         ("write a line of memory", machine.memory_write_ns),
     ] {
-        // There and back.
+        // For a round trip.
         let at = |routers: u32| time(ns + 2.0 * f64::from(routers) * machine.hop_ns);
         costs.add_row([name.to_owned(), at(1), at(farthest)]);
     }
     for (name, ns) in [
-        ("a put from the own message buffer, besides its lines", machine.put_ns),
-        ("a get to the own message buffer, besides its lines", machine.get_ns),
-        ("a put from memory, besides its lines", machine.put_memory_ns),
-        ("a get to memory, besides its lines", machine.get_memory_ns),
+        ("a put from the own message buffer, excluding its lines", machine.put_ns),
+        ("a get to the own message buffer, excluding its lines", machine.get_ns),
+        ("a put from memory, excluding its lines", machine.put_memory_ns),
+        ("a get to memory, excluding its lines", machine.get_memory_ns),
     ] {
         costs.add_row([name.to_owned(), time(ns), time(ns)]);
     }
@@ -217,8 +217,8 @@ fn cluster(machine: &Cluster) -> Facts {
     };
     let Cluster { nodes, pes_per_node, interfaces_per_node, gap_per_byte_ns, .. } = machine;
     let placement = match machine.placement {
-        Placement::Blocks => "successive PEs on a node",
-        Placement::InTurn => "PEs in turn on all nodes",
+        Placement::Blocks => "consecutive PEs on a node",
+        Placement::InTurn => "PEs on all nodes in turn",
     };
     let computing = machine.compute.as_ref();
     let computing =
@@ -239,10 +239,10 @@ fn cluster_costs(machine: &Cluster) -> String {
     let Cluster { inside, hop_ns, gap_ns, gap_per_byte_ns, .. } = machine;
     for (name, inner, outer) in [
         ("latency", Some(inside.transfer_ns), machine.latency_ns),
-        ("latency of each further hop", None, *hop_ns),
+        ("latency of each additional hop", None, *hop_ns),
         ("overhead, at either end", Some(inside.overhead_ns), machine.overhead_ns),
         ("gap to the next message", None, *gap_ns),
-        ("gap a byte", Some(1.0 / inside.copy_gbps), *gap_per_byte_ns),
+        ("gap per byte", Some(1.0 / inside.copy_gbps), *gap_per_byte_ns),
     ] {
         costs.add_row([name.to_owned(), inner.map_or("-".to_owned(), time), time(outer)]);
     }

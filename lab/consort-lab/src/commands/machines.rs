@@ -16,7 +16,7 @@ use consort_console::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab machines                   all that come along
+  consort-lab machines                   all built-in machines
   consort-lab machines scc               one, with its costs in nanoseconds
   consort-lab machines scc --source      its file, with sources
   consort-lab machines ./mine.toml       your own (docs/machines.md)
@@ -38,7 +38,7 @@ pub(crate) struct Machines {
     json: Option<PathBuf>,
 }
 
-/// The output of `--json` for each machine if none is named.
+/// The output of `--json` for each machine if no machine is named.
 #[derive(Serialize)]
 struct Summary {
     name: String,
@@ -60,7 +60,7 @@ impl Machines {
     /// Prints the list, or the named machine.
     ///
     /// # Errors
-    /// When there is no such machine, its description has an error, or the output cannot be
+    /// When the machine does not exist, its description has an error, or the output cannot be
     /// written.
     pub(crate) fn run(&self) -> Result<()> {
         let Some(name) = &self.name else {

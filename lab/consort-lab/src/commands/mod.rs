@@ -1,4 +1,4 @@
-//! The subcommands, one in each file; none imports another. `named` finds a machine by its name,
+//! The subcommands, one in each file. None imports another. `named` finds a machine by its name,
 //! and `machine_page` shows one.
 
 pub(crate) mod calibrate;

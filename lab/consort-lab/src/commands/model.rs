@@ -24,7 +24,7 @@ Examples:
 
 `consort-lab sim` simulates the same call, with contention and late PEs.";
 
-/// Estimate by the model how fast each algorithm is on a described machine
+/// Estimate with the model how fast each algorithm is on a described machine
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Model {

@@ -1,5 +1,6 @@
-//! `consort-lab predict`: compares predictions with measurements: of threads by this machine's
-//! description, of an MPI's processes by what messages between two of them take.
+//! `consort-lab predict`: compares predictions with measurements. Calls of threads are predicted
+//! from this machine's description, calls of an MPI's processes from the times of messages between
+//! two of them.
 
 mod plots;
 
@@ -26,42 +27,42 @@ use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab calibrate && consort-lab predict    is the description any good?
+  consort-lab calibrate && consort-lab predict    check the description
   consort-lab predict --sync strict --bytes 8,8k  of these calls
   consort-lab predict --machine ./mine.toml       by another description
-  consort-lab predict --fabric mpi --pes 2        of processes, by MPI";
+  consort-lab predict --fabric mpi --pes 2        processes of an MPI";
 
-/// The modes of calls between threads.
+/// The synchronization modes of calls between threads.
 const SYNCS: [SyncModes; 2] = [SyncModes::MINE, SyncModes::STRICT];
-/// Sizes of blocks of threads, and of processes.
+/// The sizes of blocks, for threads and for processes.
 const SIZES_BYTES: [&[usize]; 2] =
     [&[8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20], &[8, 8 << 10, 1 << 20]];
 
-/// Compare predictions by the description of this machine, or by what messages between processes
-/// take, with measurements
+/// Compare predictions with measurements. Predictions use the description of this machine, or the
+/// times of messages between processes
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Predict {
-    /// A description of this machine, by `consort-lab calibrate` [default: host]
+    /// A description of this machine, as written by `consort-lab calibrate` [default: host]
     #[arg(long, value_name = "NAME|FILE")]
     machine: Option<String>,
-    /// Of threads; or of mpi, processes that the mpirun in PATH starts, of one PE each: nothing
-    /// need describe their machines
+    /// The fabric of the PEs: threads, or mpi for processes that the mpirun in PATH starts, with
+    /// one PE each. With mpi, no machine description is needed
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// Number of PEs
     #[arg(long, value_name = "N", default_value = "2",
         value_parser = value_parser!(u32).range(2..))]
     pes: u32,
-    /// Sizes in bytes of broadcasts and reductions [default: 8,64,512,4k,32k,256k,1M; of mpi
+    /// Sizes in bytes of broadcasts and reductions [default: 8,64,512,4k,32k,256k,1M; for mpi
     /// 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
     bytes: Vec<usize>,
-    /// Synchronization modes: strict, mine, or ENTRY/EXIT as in mine/all [default: mine,strict; of
+    /// Synchronization modes: strict, mine, or ENTRY/EXIT as in mine/all [default: mine,strict; for
     /// mpi mine/all, so that calls do not overlap]
     #[arg(long, value_name = "MODES", value_delimiter = ',')]
     sync: Vec<SyncModes>,
-    /// Seconds to simulate and measure for, about
+    /// Approximate time to simulate and measure, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
     #[command(flatten)]
@@ -78,18 +79,21 @@ impl Predict {
         let measurement = Measurement::begin(self.pes, interrupt::stop_flag()?);
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
             refuse!(
-                "--sync {sync}: calls that return early need buffers of their own kind; use \
-                strict, mine, or others that end in mine or all"
+                "--sync {sync}: calls that return early need special buffers; use \
+                strict, mine, or another mode that ends in mine or all"
             );
         }
         let between = self.fabric == Fabric::Mpi(ProcessShape::SINGLE);
         require!(
             between || self.fabric == Fabric::Threads,
-            "--fabric {}: only threads and mpi, of one PE a process, are predicted",
+            "--fabric {}: only threads and mpi with one PE per process can be predicted",
             self.fabric
         );
-        require!(!between || self.machine.is_none(), "--machine: --fabric mpi takes none");
-        require!(!between || self.sync.is_empty(), "--sync: with --fabric mpi it is mine/all");
+        require!(!between || self.machine.is_none(), "--machine cannot be used with --fabric mpi");
+        require!(
+            !between || self.sync.is_empty(),
+            "--sync cannot be used with --fabric mpi, which uses mine/all"
+        );
         let machine = self.machine.as_deref().unwrap_or("host");
         let machine = (!between).then(|| named::machine(machine)).transpose()?;
         let syncs = if self.sync.is_empty() { &SYNCS } else { &self.sync[..] };
@@ -141,7 +145,7 @@ impl Predict {
     }
 }
 
-/// A row for each call.
+/// Returns a row for each call.
 fn rows(predicted: &Predicted) -> Result<Vec<Value>> {
     let row = |call: &Call| {
         let mut row = serde_json::to_value(call)?;

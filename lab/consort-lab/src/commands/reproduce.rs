@@ -1,4 +1,4 @@
-//! `consort-lab reproduce`: a paper's figure or table, with the results of this machine.
+//! `consort-lab reproduce`: prints a paper's figure or table, with the results of this machine.
 
 mod plots;
 mod text;
@@ -32,12 +32,12 @@ use consort_report::Document;
 
 use text::{in_brief, in_full, is_simulated};
 
-/// The default budget of all claims together.
+/// The default budget for all claims together.
 const QUICK: Duration = Duration::from_secs(7);
-/// The default budget of one claim.
+/// The default budget for one claim.
 const THOROUGH: Duration = Duration::from_secs(15);
 
-/// The most letters of an error in a verdict; the whole error is printed, too.
+/// The largest number of letters of an error in a verdict. The whole error is printed as well.
 const MOST_LETTERS: usize = 200;
 
 const EXAMPLES: &str = "\
@@ -46,28 +46,28 @@ Examples:
   consort-lab reproduce H6                          one of them as a table
   consort-lab reproduce P3 P4 P5                    several, one after the other
   consort-lab reproduce G5 --pes 4                  with 4 PEs
-  consort-lab reproduce H5 --here                   measured here only
-  consort-lab reproduce P4 --json                   one figure a line
+  consort-lab reproduce H5 --here                   only measurements on this machine
+  consort-lab reproduce P4 --json                   one figure per line
   consort-lab reproduce --all --report claims.html  all in full, for a browser";
 
-/// Run papers' experiments here and compare with the papers' figures; without a claim, all in
-/// brief.
+/// Run papers' experiments on this machine and compare with the papers' figures; without a claim,
+/// all in brief.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// The claims; without one, the result for each here
+    /// The claims to show; without one, a brief result for each claim
     #[arg(value_parser = named(), ignore_case = true, value_name = "CLAIM")]
     claims: Vec<Named>,
-    /// All claims in full, which takes many minutes
+    /// Show all claims in full, which takes many minutes
     #[arg(long, conflicts_with = "claims")]
     all: bool,
-    /// Only what this machine shows: simulate none of a paper's
+    /// Only measure on this machine: do not simulate the papers' machines
     #[arg(long)]
     here: bool,
-    /// Number of PEs instead of those that suit a claim
+    /// Number of PEs, in place of the number that suits a claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
-    /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
+    /// Approximate time to measure, in seconds [default: 15 per claim, or 7 for all in brief]
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     budget: Option<Duration>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Named {
 fn named() -> impl TypedValueParser<Value = Named> {
     let values = CLAIMS.iter().map(|claim| PossibleValue::new(claim.id).help(claim.about));
     PossibleValuesParser::new(values)
-        .try_map(|id| claims::find(&id).map(Named).ok_or("there is no such claim"))
+        .try_map(|id| claims::find(&id).map(Named).ok_or("unknown claim"))
 }
 
 impl Reproduce {
@@ -111,7 +111,7 @@ impl Reproduce {
         );
         require!(
             self.pes.is_none() || (!self.claims.is_empty() && !self.all),
-            "--pes is for one claim or some: name it, as in `consort-lab reproduce H6 --pes 8`"
+            "--pes needs named claims, as in `consort-lab reproduce H6 --pes 8`"
         );
         let pes = self.pes.unwrap_or(u32::MAX);
         let simulated = claims().next().is_some() && claims().all(is_simulated);
@@ -140,7 +140,7 @@ impl Reproduce {
         }
     }
 
-    /// The claims to show in full.
+    /// Returns the claims to show in full.
     fn claims(&self) -> Vec<&'static Claim> {
         match self.all {
             true => CLAIMS.iter().collect(),
@@ -148,7 +148,7 @@ impl Reproduce {
         }
     }
 
-    /// Runs a claim's experiment with a budget. Nothing if it is interrupted.
+    /// Runs a claim's experiment with a budget. Returns nothing if it is interrupted.
     fn outcome(
         &self,
         claim: &Claim,
@@ -168,8 +168,8 @@ impl Reproduce {
         }))
     }
 
-    /// Returns the budget. Where there are several claims, one that fails keeps no other from being
-    /// shown.
+    /// Shows each claim in full, and returns the budget. If there are several claims and one fails,
+    /// the others are still shown.
     fn each_in_full(
         &self,
         claims: impl Iterator<Item = &'static Claim>,
@@ -212,7 +212,7 @@ impl Reproduce {
         Ok(whole)
     }
 
-    /// Returns the budget.
+    /// Shows all claims in brief, and returns the budget.
     fn all_in_brief(&self, run: &mut Run<'_>) -> Result<Duration> {
         let whole = self.budget.unwrap_or(QUICK);
         let budget = whole / u32::try_from(CLAIMS.len())?;
@@ -241,13 +241,13 @@ impl Reproduce {
     }
 }
 
-/// The course of a run.
+/// The state of a run.
 struct Run<'r> {
     measurement: &'r Measurement,
     /// The time that simulating took.
     simulating: Duration,
     /// The claims that have a result.
     evaluated: Vec<(&'static Claim, Outcome)>,
-    /// Those whose experiment failed.
+    /// The number of claims whose experiment failed.
     failed_count: usize,
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of programs;
 //!    `candidates`: the algorithms;
-//! 2. `page`: the tables for people; `plots`: those of a report;
+//! 2. `page`: the tables of the text output; `plots`: the plots of a report;
 //! 3. `picture`: the tree of messages, and the timeline of each PE, in `svg`.
 
 mod arguments;
@@ -38,7 +38,7 @@ impl Sim {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         self.results.check()?;
         let flag = interrupt::stop_flag()?;
-        // For who reads a report; figures of simulations depend on nothing of this machine.
+        // For readers of a report: figures of simulations do not depend on this machine.
         let measurement = Measurement::begin(1, flag.clone()).of_simulations_alone(true);
         let stop = &*flag;
         let Options { conditions, simulation, programs, mut left_out } = Options::of(self)?;
@@ -51,7 +51,7 @@ impl Sim {
         let (mut done, mut all) = (0.0, Vec::new());
         for program in programs {
             let share = weight(&program) / whole;
-            // Of those that are over an interrupt leaves the figures.
+            // After an interrupt, show the figures of the finished simulations.
             if !all.is_empty() && interrupt::is_set(stop) {
                 break;
             }

@@ -1,10 +1,10 @@
 //! G10 (Nishtala, Zheng, Hargrove and Yelick 2011, section 6): applications whose broadcasts and
-//! exchanges go on while they compute, beside others' libraries and beside blocking calls.
+//! exchanges overlap with computation, compared with other libraries and with blocking calls.
 //!
-//! The applications are programs of a source checkout, and no part of this library: the script
-//! `/lab/apps/compare` there builds them, and runs them and their peers in turn with the same local
-//! kernels. This runs it in reduced form, and reads what it prints with `--json`. Without an MPI
-//! the PEs are processes that this command starts, beside no peer.
+//! The applications are programs of a source checkout, and not part of this library. The script
+//! `/lab/apps/compare` in the checkout builds them, and runs them and their peers in turn with the
+//! same local kernels. This module runs the script in reduced form and reads its output with
+//! `--json`. Without an MPI, the PEs are processes that this command starts, and there is no peer.
 
 use std::{
     env,
@@ -42,21 +42,21 @@ figures! { pub FIGURES of "G10", "sections 6.1 to 6.3": "ratio":
     FT_MESSAGES("ft, pairwise messages over overlap")
 }
 
-/// The checkout that this was built from, or where a release says that sources would be.
+/// The checkout from which this was built. A release has a placeholder instead.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
 };
-/// Reduced problems: these take less than a second each.
+/// Reduced problems, which take less than a second each.
 const PROBLEMS: [&str; 8] = ["--size", "1024", "--class", "W", "--blocks", "64", "--repeat", "3"];
-/// The time of a launch of each side, about.
+/// The approximate time of a launch of each side.
 const ROUND: Duration = Duration::from_secs(5);
 const MOST_ROUNDS: u32 = 5;
-/// The most that building and running may take.
+/// The longest time that building and running may take.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// An application, what overlaps in it and what does not, its peer, the paper's machine, and the
-/// figures of the peer and of what does not overlap.
+/// An application, its overlapping and its blocking variant, its peer, the paper's machine, and the
+/// figures of the peer and of the blocking variant.
 type Application =
     (&'static str, [&'static str; 2], &'static str, &'static str, [&'static Figure; 2]);
 
@@ -66,7 +66,7 @@ const APPLICATIONS: [Application; 3] = [
     ("ft", ["slabs", "whole"], "fftw_mpi", BLUE_GENE, [&FT_OF_PEER, &FT_BLOCKING]),
 ];
 
-/// What the script prints in a line.
+/// A line of the script's output.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -80,13 +80,12 @@ enum Line {
 /// When the script fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     if !experiment.whole {
-        let why = "applications take a while to build: `consort-lab reproduce G10` does it";
+        let why = "applications take a while to build: run `consort-lab reproduce G10`";
         return Ok(Outcome::unmeasured(why));
     }
     let script = script();
     if !script.exists() {
-        let why =
-            "the applications are in the source checkout alone: lab/apps/compare runs them there";
+        let why = "the applications are only in the source checkout: run lab/apps/compare there";
         return Ok(Outcome::unmeasured(why));
     }
     let pes = experiment.team_size();
@@ -101,16 +100,17 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     outcome(pes, &printed)
 }
 
-/// The script that runs the applications.
+/// Returns the script that runs the applications.
 fn script() -> PathBuf {
     Path::new(SOURCES).join("lab/apps/compare")
 }
 
-/// What starts PEs, and the option that leaves out all peers, which need an MPI.
+/// Returns the command that starts PEs, and the option that leaves out all peers, which need an
+/// MPI.
 fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
     let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.display());
     if let Ok(launcher) = mpi::launcher(1, experiment.stop) {
-        // The number of processes is the last word.
+        // The last word is the number of processes.
         let words = std::iter::once(launcher.get_program()).chain(launcher.get_args());
         let mut words: Vec<String> = words.map(quoted).collect();
         words.pop();
@@ -123,7 +123,7 @@ fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
     Ok((quoted(consort.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
 }
 
-/// The claim by what the script has printed.
+/// Returns the outcome of the claim for the script's output.
 fn outcome(pes: u32, printed: &str) -> Result<Outcome> {
     let lines: Vec<Line> = printed
         .lines()
@@ -188,7 +188,7 @@ mod tests {
     use crate::figures::figure::Paper;
 
     const PRINTED: &str = r#"
-{"peer": "pdgemm", "left_out": "its library is not there: cannot find -lscalapack"}
+{"peer": "pdgemm", "left_out": "its library is missing: cannot find -lscalapack"}
 {"application": "summa", "side": "overlap", "pes": 2, "seconds": 0.5, "least_seconds": 0.4}
 {"application": "summa", "side": "blocking", "pes": 2, "seconds": 0.6, "least_seconds": 0.4}
 {"application": "cholesky", "side": "overlap", "pes": 2, "seconds": 0.1, "least_seconds": 0.1}
@@ -222,7 +222,7 @@ mod tests {
         ];
         assert_eq!(figures, expected);
         assert!(!verdict.contains("pdgemm") && verdict.contains("of pdpotrf"), "{verdict}");
-        let error = outcome(2, &PRINTED.replace("slabs", "bars")).err().expect("it is refused");
+        let error = outcome(2, &PRINTED.replace("slabs", "bars")).err().expect("an error");
         assert!(error.to_string().contains("no ft"), "{error}");
     }
 }

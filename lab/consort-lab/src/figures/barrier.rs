@@ -23,7 +23,7 @@ figures! { pub FIGURES of "H1", "section 2.2": "ratio":
     FLAT_OVER_TREE("barrier, flat over best tree", NIAGARA2 == 10.0)
 }
 
-/// Team sizes beyond the cores.
+/// Team sizes beyond the number of cores.
 const OVERSUBSCRIBED: [u32; 3] = [8, 16, 32];
 
 /// The times of one team size, in nanoseconds.
@@ -77,8 +77,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     })
 }
 
-/// Runs the experiment on the paper's machines, simulated: a flat barrier and trees. What the
-/// thread library's barrier costs there is the kernel's, of which no description tells.
+/// Runs the experiment on the paper's machines, simulated: a flat barrier and trees. The cost of
+/// the thread library's barrier there depends on the kernel, which no description contains.
 ///
 /// # Errors
 /// When the simulation fails.
@@ -140,7 +140,7 @@ fn page(experiment: &Experiment<'_>, rows: &[Row], library: &str) -> Page {
 mod tests {
     use super::*;
 
-    /// Figure 2: the more threads, the farther is a tree ahead.
+    /// Figure 2: the more threads, the larger the lead of a tree.
     #[test]
     fn a_tree_is_far_ahead_on_niagara2() {
         let barriers = simulated().unwrap();

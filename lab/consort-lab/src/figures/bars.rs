@@ -1,13 +1,14 @@
 //! Bars of text characters.
 
-/// A bar of up to `width` characters for a value up to `most`. Every positive value is visible.
+/// Returns a bar of up to `width` characters for a value up to `most`. Every positive value is
+/// visible.
 pub(super) fn bar(value: f64, most: f64, width: usize) -> String {
     let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
     let cells = (1..=width).filter(|&cell| (cell as f64 - 0.5) / width as f64 <= share).count();
     "#".repeat(if value > 0.0 { cells.max(1) } else { cells })
 }
 
-/// A bar on a logarithmic scale that begins at `least`.
+/// Returns a bar on a logarithmic scale that starts at `least`.
 pub(super) fn log_bar(value: f64, least: f64, most: f64, width: usize) -> String {
     if value <= 0.0 || least <= 0.0 || most <= least {
         return bar(value, most, width);

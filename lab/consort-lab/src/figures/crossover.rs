@@ -1,7 +1,7 @@
 //! H4 (section 4, figures 4 and 5): the size from which the best tree beats the flat reduction, by
-//! mode, and the loss with the other mode's crossover. Data is read where it lies, as in the paper;
-//! the same with data that is sent are further figures. With Niagara2's 256 threads trees are to
-//! win at every size.
+//! mode, and the loss with the other mode's crossover. PEs read data in place, as in the paper. The
+//! same calls with sent data are additional figures. With Niagara2's 256 threads, trees should win
+//! at every size.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -32,19 +32,20 @@ figures! { pub FIGURES of "H4", "section 4, figures 4 and 5": "doubles":
 
 /// Lengths of the vectors of doubles, as in the figure.
 pub(super) const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
-/// The lengths with 256 threads: longer vectors take minutes to simulate.
+/// The lengths with 256 threads. Longer vectors take minutes to simulate.
 const SIZES_OF_MANY_BYTES: [usize; 5] = [8, 64, 256, 1 << 10, 8 << 10];
 /// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES: u32 = 16;
 
-/// The length of the vectors of flat and of the best tree.
+/// Returns the length of the vectors of flat and of the best tree.
 fn doubles(pair: &Pair) -> u64 {
     pair.bytes() / size_of::<f64>() as u64
 }
 
-/// The crossovers, and the losses with the other mode's crossover: each quantity with its value.
+/// Returns the crossovers and the losses with the other mode's crossover, as quantities with their
+/// values.
 fn figures([loose, strict]: [&[Pair]; 2]) -> [(Quantity, Option<f64>); 4] {
-    // Without a crossover flat serves all sizes.
+    // Without a crossover, flat serves all sizes.
     let from = |pairs| crossover(pairs).unwrap_or(u64::MAX);
     let length = |pairs| crossover(pairs).map(|doubles| doubles as f64);
     [
@@ -135,13 +136,13 @@ fn many_threads() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// The quantity that compares flat and the best tree at a size.
+/// Returns the quantity that compares flat and the best tree at a size.
 pub(super) fn flat_over_tree(machine: &'static str, sync: SyncModes, pair: &Pair) -> Quantity {
     let doubles = counted(doubles(pair), "double");
     Quantity::new(machine, format!("reduce {sync}, {doubles}, flat over best tree"), "ratio")
 }
 
-/// Flat and the best tree at each size on a simulated machine.
+/// Returns flat and the best tree at each size on a simulated machine.
 pub(super) fn described_pairs(
     machine: &Machine,
     way: Way,
@@ -154,7 +155,7 @@ pub(super) fn described_pairs(
     sizes_bytes.iter().copied().zip(trees).map(pair).collect()
 }
 
-/// Flat and the best tree at each size that both can serve.
+/// Returns flat and the best tree at each size that both can serve.
 pub(super) fn pairs(
     experiment: &Experiment<'_>,
     way: Way,
@@ -170,12 +171,13 @@ pub(super) fn pairs(
     experiment.pairs(pes, &groups, budget)
 }
 
-/// The length from which the tree is never slower than flat; `None` if flat wins at the largest.
+/// Returns the length from which the tree is never slower than flat, or `None` if flat wins at the
+/// largest.
 fn crossover(pairs: &[Pair]) -> Option<u64> {
     measure::crossover(pairs, |ratio| ratio > 1.0).map(|bytes| bytes / size_of::<f64>() as u64)
 }
 
-/// The largest loss at any size when trees serve from `from` doubles on instead of from `own` on.
+/// Returns the largest loss at any size when trees serve from `from` doubles instead of from `own`.
 fn penalty(pairs: &[Pair], from: u64, own: u64) -> Option<f64> {
     let served =
         |pair: &Pair, from| if doubles(pair) >= from { pair.other.ns } else { pair.one.ns };
@@ -183,18 +185,18 @@ fn penalty(pairs: &[Pair], from: u64, own: u64) -> Option<f64> {
     losses.max_by(f64::total_cmp)
 }
 
-/// The radix of a tree.
+/// Returns the radix of a tree.
 fn radix(tree: &Best) -> String {
     let radix = tree.work.candidate().and_then(|(_, by)| by.parameter("radix"));
     radix.map_or("-".to_owned(), |radix| radix.to_string())
 }
 
-/// What stands below tables.
+/// The note below tables.
 pub(super) const TABLE_NOTE: &str = "\
 Rows: by the number of doubles. Bars: flat over best tree; beyond the mark (|, equal) the tree is \
 faster.";
 
-/// Both times at each size, and their ratio as a bar.
+/// Returns a table with both times at each size, and their ratio as a bar.
 pub(super) fn table(name: &str, pairs: &[Pair]) -> String {
     const WIDTH: usize = 28;
     let most = pairs.iter().map(Pair::ratio).fold(2.0, f64::max);
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crossover_is_where_the_tree_begins_to_win() {
+    fn crossover_is_where_the_tree_starts_to_win() {
         assert_eq!(crossover(&pairs()), Some(32));
     }
 

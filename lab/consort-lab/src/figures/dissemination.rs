@@ -2,9 +2,9 @@
 //! dissemination of radix 2, 4 and 8 for the others, against flat algorithms.
 //!
 //! Messages are counted on a simulated machine whose number of PEs is a power of each radix:
-//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here. It puts
-//! blocks into their final places, so a message that wraps around the end of the buffer is sent as
-//! two. The best radix depends on the machine.
+//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here, because it
+//! puts blocks into their final places. A message that wraps around the end of the buffer is
+//! therefore sent as two. The best radix depends on the machine.
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Query, SyncModes};
@@ -26,8 +26,8 @@ use consort_bench::{
 };
 
 figures! { pub FIGURES of "G6", "section 5.3, figures 6 to 8": "ratio":
-    // On the first two machines dissemination is best at small sizes and flat at large ones, on
-    // the third flat is best throughout.
+    // On the first two machines dissemination is best at small sizes and flat at large ones. On the
+    // third, flat is always best.
     OVER_FLAT["exchange of ", " B, dissemination over flat";
         8 => (CRAY <= 1.0, RANGER <= 1.0, BLUE_GENE >= 1.0),
         64 | 512 => (BLUE_GENE >= 1.0),
@@ -40,12 +40,12 @@ const RADICES: [u64; 3] = [2, 4, 8];
 const PES: u32 = 64;
 /// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES_HERE: u32 = 16;
-/// The machines that are simulated: a network, message buffers, coherent caches.
+/// The simulated machines: a network, message buffers, coherent caches.
 const MACHINES: [&str; 3] = ["cluster", "scc", "niagara2-x4"];
 /// The machine on which messages are counted.
 const COUNTED_ON: &str = MACHINES[0];
 
-/// An operation with an algorithm of several radices, dissemination or trees, or flat.
+/// An operation with an algorithm of several radices (dissemination or trees), or flat.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     collective: Collective,
@@ -69,7 +69,7 @@ const KINDS: [Kind; 8] = [
     kind(Collective::Gather, "knomial", 8),
 ];
 
-/// The operations whose algorithm is in the registry.
+/// Returns the operations whose algorithm is in the registry.
 fn kinds() -> impl Iterator<Item = Kind> {
     KINDS.into_iter().filter(|kind| names(kind.collective).contains(&kind.algorithm))
 }
@@ -79,7 +79,7 @@ impl Kind {
         Candidate::new(self.algorithm).with("radix", radix)
     }
 
-    /// The name and the candidate of each radix, and of flat.
+    /// Returns the name and the candidate of each radix, and of flat.
     fn candidates(self) -> Vec<(String, Candidate)> {
         let radix = |radix| (format!("radix {radix}"), self.candidate(radix));
         let flat = ("flat".to_owned(), Candidate::new("flat"));
@@ -94,14 +94,15 @@ impl Kind {
         format!("{collective} of {}", size(bytes as u64))
     }
 
-    /// The call of a team.
+    /// Returns the call of a team.
     fn query(self, pes: u32) -> Query {
         let is_barrier = self.collective == Collective::Barrier;
         let sync = if is_barrier { SyncModes::STRICT } else { SyncModes::MINE };
         sums(self.collective, sync, pes, self.bytes, false)
     }
 
-    /// The messages and the nanoseconds of a single call; `None` where the algorithm cannot serve.
+    /// Returns the messages and the nanoseconds of a single call, or `None` if the algorithm cannot
+    /// serve it.
     fn simulated(self, machine: &Machine, candidate: &Candidate) -> Result<Option<(f64, f64)>> {
         let pes = PES.min(machine.pes());
         let program = Program::once(self.query(pes), candidate);
@@ -115,13 +116,13 @@ impl Kind {
     }
 }
 
-/// `N (k - 1) log_k N`.
+/// Returns `N (k - 1) log_k N`.
 fn expected_messages(pes: u32, radix: u64) -> f64 {
     let rounds = f64::from(pes).ln() / (radix as f64).ln();
     f64::from(pes) * (radix - 1) as f64 * rounds.round()
 }
 
-/// The messages of each operation by dissemination, by radix.
+/// Returns the messages of each operation with dissemination, by radix.
 fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     let machine = Machine::find(COUNTED_ON)?;
     let mut counted = Vec::new();
@@ -135,7 +136,7 @@ fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     Ok(counted)
 }
 
-/// The name and the time of the fastest.
+/// Returns the name and the time of the fastest candidate.
 fn winner(times: &[(String, f64)]) -> String {
     let best = times.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
     best.map_or("-".to_owned(), |(name, ns)| format!("{name} {}", time(*ns)))
@@ -173,13 +174,13 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The exchanges of figures 6 to 8: the machine, and the number of PEs. The last one is of 2048 in
-/// the paper.
+/// The exchanges of figures 6 to 8: the machine and the number of PEs. The paper has 2048 for the
+/// last one.
 const EXCHANGES: [(&str, u32); 3] = [(CRAY, 512), (RANGER, 256), (BLUE_GENE, 512)];
-/// Longer ones are of a quarter of the PEs, whose buffers would take too much memory.
+/// Longer exchanges use a quarter of the PEs, because the buffers would take too much memory.
 const LONG_BYTES: usize = 1 << 10;
 
-/// Exchanges on the paper's machines, simulated: the best dissemination, and flat.
+/// Simulates exchanges on the paper's machines: the best dissemination, and flat.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -224,8 +225,8 @@ fn count(page: &mut Page, quantities: &mut Vec<Quantity>) -> Result<(usize, usiz
     Ok((met, count))
 }
 
-/// The best candidate of each operation, here and on each machine. Returns the names of the best
-/// here.
+/// Finds the best candidate of each operation, here and on each machine. Returns the names of the
+/// best here.
 fn race(
     pes: u32,
     here: &[Times],
@@ -262,7 +263,7 @@ fn race(
     Ok(winners)
 }
 
-/// The times of each operation here, by the names of candidates.
+/// Returns the times of each operation here, by the names of candidates.
 fn here(experiment: &Experiment<'_>, pes: u32) -> Result<Vec<Times>> {
     let kinds: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
     let all = kinds.iter().flat_map(|(kind, named)| {
@@ -294,7 +295,7 @@ mod tests {
         assert!(counted.len() >= RADICES.len(), "{counted:?}");
         for (kind, radix, messages) in counted {
             let expected = expected_messages(PES, radix);
-            // Of the n blocks that a PE sends, those of n - 1 PEs wrap around.
+            // Of the n blocks that a PE sends, the blocks of n - 1 PEs wrap around.
             let each = expected / f64::from(PES);
             let wrap = if kind.collective == Collective::AllGather { 63.0 - each } else { 0.0 };
             assert_eq!(messages, expected + wrap, "{kind:?}, radix {radix}");
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_time_wins() {
+    fn shortest_time_wins() {
         let time = |name: &str, ns| (name.to_owned(), ns);
         assert_eq!(winner(&[time("radix 2", 20.0), time("flat", 10.0)]), "flat 10.0 ns");
         assert_eq!(winner(&[]), "-");

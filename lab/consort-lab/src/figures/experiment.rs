@@ -10,19 +10,19 @@ use consort_bench::{page::Page, units::counted};
 /// The settings of a claim's experiment.
 #[derive(Clone, Copy)]
 pub struct Experiment<'e> {
-    /// What the PEs are.
+    /// The kind of PEs.
     pub fabric: Fabric,
-    /// The number of PEs that was asked for.
+    /// The requested number of PEs.
     pub pes: Option<u32>,
-    /// Whether it is to have all figures, however long that takes.
+    /// Whether to produce all figures, however long that takes.
     pub whole: bool,
     /// The usable cores.
     pub cores: u32,
     /// The approximate measuring time.
     pub budget: std::time::Duration,
-    /// Ends measuring with the present block once it is set.
+    /// Ends measuring after the present block once it is set.
     pub stop: &'e AtomicBool,
-    /// Receives the share that is complete.
+    /// Receives the completed share.
     pub show: &'e dyn Fn(f64),
 }
 
@@ -37,7 +37,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// That of an experiment that cannot be done, and why.
+    /// Returns the outcome of an experiment that cannot run, with the reason.
     pub fn unmeasured(why: &str) -> Self {
         let verdict = format!("not measured: {why}");
         Self { verdict, page: Page::default(), quantities: Vec::new() }
@@ -45,20 +45,20 @@ impl Outcome {
 }
 
 impl Experiment<'_> {
-    /// The numbers of PEs to run with: the one that was asked for, or one for each core, and those
-    /// of `oversubscribed` that are more.
+    /// Returns the numbers of PEs to run with: the requested one, or one for each core and those of
+    /// `oversubscribed` that are larger.
     pub fn team_sizes(&self, oversubscribed: &[u32]) -> Vec<u32> {
         let size = self.team_size();
         let more = oversubscribed.iter().filter(|&&pes| self.pes.is_none() && pes > size);
         std::iter::once(&size).chain(more).copied().collect()
     }
 
-    /// The number of PEs to run with: the one that was asked for, or one for each core.
+    /// Returns the number of PEs to run with: the requested one, or one for each core.
     pub fn team_size(&self) -> u32 {
         self.pes.unwrap_or(self.cores.max(2))
     }
 
-    /// A line on the placement of this many PEs on this machine.
+    /// Returns a line on the placement of this many PEs on this machine.
     pub fn placement(&self, pes: u32) -> String {
         if let Some(shape) = self.fabric.shape() {
             let each = shape.pes_each;
@@ -67,7 +67,7 @@ impl Experiment<'_> {
         let cores = self.cores;
         let waiting = Waiting::default();
         if pes <= cores {
-            return format!("{pes} PEs, one a core, waiting by {waiting}, calls in a row");
+            return format!("{pes} PEs, one per core, waiting by {waiting}, calls in a row");
         }
         format!(
             "{pes} PEs share {}, waiting by {waiting}, calls in a row: the scheduler's times, more \

@@ -1,4 +1,4 @@
-//! A figure of a paper, as it is declared next to the code that computes it.
+//! A figure of a paper, declared next to the code that computes it.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use consort_bench::units::number;
 /// A figure of a paper: a quantity, and its value or limit on the paper's machines.
 #[derive(Debug)]
 pub struct Figure {
-    /// The claim and the name of the declaration, as in `T2.LINE_K7`. Descriptions of machines name
-    /// figures by it.
+    /// The claim and the name of the declaration, as in `T2.LINE_K7`. Descriptions of machines
+    /// refer to figures by it.
     pub id: &'static str,
     /// The number that distinguishes it in its array; 0 outside of arrays.
     pub at: u32,
@@ -28,7 +28,7 @@ pub struct Figure {
 pub type Figures = &'static [&'static [Figure]];
 
 impl Figure {
-    /// The paper's value or limit on a machine, if it gives one.
+    /// Returns the paper's value or limit on a machine, if it gives one.
     pub fn paper(&self, machine: &str) -> Option<Paper> {
         self.papers.iter().find(|(of, _)| *of == machine).map(|&(_, paper)| paper)
     }
@@ -46,14 +46,14 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// The value or limit.
+    /// Returns the value or limit.
     pub const fn number(self) -> f64 {
         match self {
             Self::Value(number) | Self::AtMost(number) | Self::AtLeast(number) => number,
         }
     }
 
-    /// Whether a value keeps to the limit; `None` if the paper gives a value.
+    /// Returns whether a value stays within the limit, or `None` if the paper gives a value.
     pub(crate) fn is_kept(self, value: f64) -> Option<bool> {
         match self {
             Self::Value(_) => None,

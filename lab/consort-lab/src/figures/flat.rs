@@ -1,6 +1,6 @@
 //! H5 (section 4, figure 6): with Clovertown's 8 threads the flat reduction is best at every size,
-//! in both modes. Data is read where it lies, as in the paper; the same with data that is sent are
-//! further figures.
+//! in both modes. PEs read data in place, as in the paper. The same calls with sent data are
+//! additional figures.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -27,12 +27,12 @@ const MODES: [(&str, SyncModes, &Figure); 2] =
 /// The number of Clovertown's threads.
 const PES: u32 = 8;
 
-/// The number of sizes at which flat is the best, or as good.
+/// Returns the number of sizes at which flat is the best, or equally good.
 fn flat_wins(pairs: &[Pair]) -> usize {
     pairs.iter().filter(|pair| pair.ratio() <= AS_GOOD).count()
 }
 
-/// The share of such sizes, as a quantity and its value.
+/// Returns the share of these sizes, as a quantity and its value.
 fn share(figure: &'static Figure, way: Way, pairs: &[Pair], pes: u32) -> (Quantity, f64) {
     let share = flat_wins(pairs) as f64 / pairs.len() as f64;
     (figure.on(CLOVERTOWN).by(way.names(), way == Way::Read).with_pes(pes), share)

@@ -8,9 +8,9 @@
 //! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
 //! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
 //!   private slices, whose addresses are exchanged or whose data is copied (Local);
-//! - G7 (section 3.1): one level, in which all PEs are alike, against two, in which one PE of each
-//!   process speaks for it. The processes are those of an MPI and share no memory, on whatever
-//!   machines it starts them.
+//! - G7 (section 3.1): one level, in which all PEs are alike, against two levels, in which one PE
+//!   of each process communicates for it. The processes are those of an MPI and share no memory, on
+//!   the machines where the MPI starts them.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ figures! { pub FIGURES of "G1", "section 7": "ratio":
     STRICTEST_MOST("strictest over loosest, most", CRAY == 10.0)
 }
 
-/// The number of PEs of the simulated machines: as many as keeps all collectives short.
+/// The number of PEs of the simulated machines. It keeps all collectives short.
 const SIMULATED_PES: u32 = 32;
 const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
 
@@ -48,10 +48,10 @@ const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
 const STRICTEST: &str = "strictest over loosest";
 const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
 
-/// Two levels, and the MPI's own collectives, which may have some of their own.
+/// Two levels, and the MPI's own collectives, which may also have levels.
 const TWO_LEVELS: &str = "two_level";
 const OF_THE_MPI: &str = "vendor";
-/// PEs of a process of two levels.
+/// PEs in each process, for two levels.
 const PES_EACH: u32 = 2;
 const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false });
 const LEVEL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
@@ -68,7 +68,7 @@ struct Comparison<'c> {
 }
 
 impl<'c> Comparison<'c> {
-    /// Measures every collective that `both` ways serve.
+    /// Measures every collective that both ways can serve.
     fn of(
         experiment: &Experiment<'_>,
         what: &'c str,
@@ -85,12 +85,12 @@ impl<'c> Comparison<'c> {
         Ok(Self { what, broadcasts: &[], sizes_bytes, pes, pairs })
     }
 
-    /// The pairs of each collective.
+    /// Returns the pairs of each collective.
     fn by_collective(&self) -> impl Iterator<Item = &[Pair]> {
         self.pairs.chunk_by(|one, other| collective(one) == collective(other))
     }
 
-    /// A ratio for each call.
+    /// Returns a ratio for each call.
     fn quantities(&self) -> Vec<Quantity> {
         let quantity = |pair: &Pair| {
             let (collective, bytes) = (collective(pair), pair.bytes());
@@ -104,7 +104,7 @@ impl<'c> Comparison<'c> {
         self.pairs.iter().map(quantity).collect()
     }
 
-    /// A line for each collective, a column for each size.
+    /// Returns a page with a line for each collective and a column for each size.
     fn page(&self, experiment: &Experiment<'_>) -> Page {
         let mut header = vec![self.what.to_owned()];
         header.extend(self.sizes_bytes.iter().map(|&bytes| size(bytes as u64)));
@@ -144,12 +144,12 @@ impl<'c> Comparison<'c> {
     }
 }
 
-/// The quantity that compares two ways of making a call.
+/// Returns the quantity that compares two ways of making a call.
 fn ratio_of(machine: &'static str, collective: Collective, bytes: u64, ways: &str) -> Quantity {
     Quantity::new(machine, format!("{collective} of {bytes} B, {ways}"), "ratio")
 }
 
-/// All collectives that move data in blocks of equal length.
+/// Returns all collectives that move data in blocks of equal length.
 fn moving() -> impl Iterator<Item = Collective> {
     Collective::regulars().filter(|&collective| collective != Collective::Barrier)
 }
@@ -190,7 +190,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, &more))
 }
 
-/// G1 on the paper's machines, simulated: of the algorithms that the model puts first.
+/// Simulates G1 on the paper's machines, with the algorithms that the model ranks first.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -241,7 +241,7 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
         format!("{ahead} of {} at {}", of_size().count(), size(bytes as u64))
     };
     let verdict = format!(
-        "Single is ahead, or within 2 %, in so many collectives: {}",
+        "collectives in which Single is ahead, or within 2 %: {}",
         sizes_bytes.map(ahead).join(", ")
     );
     let says = "Single is consistently ahead, at small sizes and at large ones.";
@@ -254,7 +254,7 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// When a job fails, or PEs do not fill processes.
 pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     if !experiment.whole {
-        let why = "an MPI takes seconds to start processes: `consort-lab reproduce G7` does it";
+        let why = "an MPI takes seconds to start processes: run `consort-lab reproduce G7`";
         return Ok(Outcome::unmeasured(why));
     }
     let fabric = LEVELS;
@@ -278,7 +278,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let middle = median(&mut ratios);
     let network = if machines == 1 {
-        "; one machine is not a network: name others to mpirun, as in its host file"
+        "; one machine is not a network: give mpirun others, for instance in its host file"
     } else {
         ""
     };
@@ -295,7 +295,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(&experiment, verdict, says, &[middle]))
 }
 
-/// The finalists of one level, or of two.
+/// Returns the finalists of one level, or of two.
 fn of_levels(query: &Query, two: bool) -> Vec<Work> {
     let fit = |candidate: &Candidate| {
         !names(candidate).iter().any(|name| name == OF_THE_MPI)
@@ -304,7 +304,7 @@ fn of_levels(query: &Query, two: bool) -> Vec<Work> {
     measure::likely_of(Algorithms::of(LEVELS), query, fit, names)
 }
 
-/// The algorithms of a candidate and of its parts.
+/// Returns the algorithms of a candidate and of its parts.
 fn names(candidate: &Candidate) -> Vec<String> {
     let parts = candidate.parts.iter().map(|part| part.algorithm.clone());
     std::iter::once(candidate.algorithm.clone()).chain(parts).collect()
@@ -314,7 +314,7 @@ fn names(candidate: &Candidate) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The forms by the model that are measured: one of each is enough.
+    /// The finalists of the model that are measured. One of each form is enough.
     #[test]
     fn one_and_two_levels_differ() {
         let query = sums(Collective::AllReduce, SyncModes::MINE, 4, 8, false);

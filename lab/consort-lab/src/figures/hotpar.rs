@@ -16,27 +16,27 @@ pub const BARCELONA: &str = "barcelona-x8";
 /// 8 threads.
 pub const CLOVERTOWN: &str = "clovertown-x2";
 
-/// The calls in a row: those before the timed ones, the timed ones, and those after them, so that
-/// all PEs are busy during the timed ones.
+/// The numbers of calls in a row: those before the timed ones, the timed ones, and those after
+/// them. All PEs are busy during the timed ones.
 const CALLS: (usize, usize, usize) = (8, 8, 32);
-/// The same for calls that each begin when all PEs have left the one before.
+/// The same for calls that each start after all PEs have left the previous one.
 const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
 /// A window of more calls than any row has, so that no PE ever waits for credits.
 const ENDLESS: u64 = 1024;
 /// A tree this many times slower than the best at one size is not tried at larger ones.
 const HOPELESS: f64 = 1.5;
 
-/// What keeps the PEs of calls in a row from running ahead of each other.
+/// The mechanism that keeps the PEs of calls in a row from running ahead of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowControl {
     /// The credits of a team, as on this machine.
     Credits,
-    /// Nothing, as if each call had memory of its own.
+    /// Nothing, as if each call had its own memory.
     None,
 }
 
 impl FlowControl {
-    /// What the name of a figure ends with.
+    /// Returns the suffix of the names of figures.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::Credits => "",
@@ -58,13 +58,13 @@ impl Machine {
         Ok(Self { pes: machine.pes(), machine, flow: FlowControl::Credits })
     }
 
-    /// The same machine with this flow control.
+    /// Returns the same machine with this flow control.
     pub(super) fn with(self, flow: FlowControl) -> Self {
         Self { flow, ..self }
     }
 
-    /// The calls of a row of Loose ones. The timed ones are whole quarters of the window, each of
-    /// which begins with credits.
+    /// Returns the calls of a row of Loose calls. The timed ones are whole quarters of the window.
+    /// Each quarter starts with credits.
     fn loose_calls(&self) -> (usize, usize, usize) {
         let (before, timed, after) = CALLS;
         match self.flow {
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// The time of a call in a row of them.
+    /// Returns the time of a call in a row of them.
     pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
         let is_strict = query.sync == SyncModes::STRICT;
         let (before, timed, after) = if is_strict { STRICT_CALLS } else { self.loose_calls() };
@@ -94,12 +94,12 @@ impl Machine {
         Ok(Best { work: Work::of(&query, candidate), ns })
     }
 
-    /// The time of a reduction in a row of them.
+    /// Returns the time of a reduction in a row of them.
     pub(super) fn reduce(&self, sync: SyncModes, bytes: usize, by: &Candidate) -> Result<Best> {
         self.timed(measure::reduce(sync, self.pes, bytes), by)
     }
 
-    /// The best tree of each size, in ascending order of sizes.
+    /// Returns the best tree of each size, in ascending order of sizes.
     pub(super) fn best_trees(
         &self,
         way: Way,

@@ -1,5 +1,5 @@
-//! Measures kinds of work in turn: all of them for a short time, then the best of each group for
-//! longer.
+//! Measures kinds of work in turn: first all of them for a short time, then the best of each group
+//! for longer.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// The algorithm.
+    /// Returns the algorithm.
     pub(super) fn name(&self) -> String {
         self.work.candidate().map(|(_, candidate)| candidate.to_string()).unwrap_or_default()
     }
 }
 
-/// Two ways of making a call of the same size, each by its best candidate.
+/// Two ways of making a call of the same size, each with its best candidate.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) one: Best,
@@ -41,47 +41,49 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The time of the one as a multiple of the other's.
+    /// Returns the time of `one` as a multiple of the time of `other`.
     pub(super) fn ratio(&self) -> f64 {
         self.one.ns / self.other.ns
     }
 
-    /// Bytes of a block.
+    /// Returns the number of bytes in a block.
     pub(super) fn bytes(&self) -> u64 {
         self.one.work.bytes() as u64
     }
 }
 
-/// The size from which on the ratio always `wins`; `None` if it does not at the largest size.
+/// Returns the size from which the ratio always `wins`, or `None` if it does not at the largest
+/// size.
 pub(super) fn crossover(pairs: &[Pair], wins: impl Fn(f64) -> bool) -> Option<u64> {
     let won = pairs.iter().rev().take_while(|pair| wins(pair.ratio()));
     won.last().map(Pair::bytes)
 }
 
-/// A reduction of doubles in symmetric memory, so that the modes may be Loose.
+/// Returns a reduction of doubles in symmetric memory, so that the modes may be Loose.
 pub(super) fn reduce(sync: SyncModes, pes: u32, bytes: usize) -> Query {
     sums(Collective::Reduce, sync, pes, bytes, true)
 }
 
-/// A broadcast to private slices.
+/// Returns a broadcast to private slices.
 pub(super) fn broadcast(pes: u32, bytes: usize) -> Query {
     sums(Collective::Broadcast, SyncModes::MINE, pes, bytes, false)
 }
 
-/// A barrier.
+/// Returns a barrier.
 pub(super) fn barrier(pes: u32) -> Query {
     sums(Collective::Barrier, SyncModes::STRICT, pes, 0, false)
 }
 
-/// The finalists by the model among the algorithms whose names `fit`, each with its best
-/// parameters: with few PEs many values of a radix give the same tree.
+/// Returns the model's finalists among the algorithms whose names `fit`, each with its best
+/// parameters. With few PEs, many values of a radix give the same tree.
 pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
     let form = |candidate: &Candidate| vec![candidate.algorithm.clone()];
     let fit = |candidate: &Candidate| fit(&candidate.algorithm);
     likely_of(Algorithms::here(), query, fit, form)
 }
 
-/// The finalists by the model among the algorithms' candidates that `fit`, the best of each form.
+/// Returns the model's finalists among the algorithms' candidates that `fit`, the best of each
+/// form.
 pub(super) fn likely_of(
     algorithms: &Algorithms,
     query: &Query,
@@ -92,7 +94,7 @@ pub(super) fn likely_of(
     finalists.iter().map(|candidate| Work::of(query, candidate)).collect()
 }
 
-/// The same of any machine, as candidates.
+/// Returns the same for any machine, as candidates.
 pub(super) fn finalists(
     algorithms: &impl Catalog,
     query: &Query,
@@ -116,31 +118,32 @@ pub(super) fn finalists(
 /// The radices of the paper's trees (Nishtala and Yelick 2009, table 2).
 pub(super) const RADICES: [u64; 5] = [1, 2, 4, 8, 16];
 
-/// The radices of the trees for this many PEs that differ from each other and from the flat tree.
+/// Returns the radices of the trees for this many PEs that differ from each other and from the flat
+/// tree.
 pub(super) fn radices(pes: u32) -> impl Iterator<Item = u64> {
     RADICES.into_iter().filter(move |&radix| radix < u64::from(pes) || radix == 1)
 }
 
-/// The flat tree.
+/// Returns the flat tree.
 pub(super) fn flat() -> Candidate {
     Candidate::new("flat")
 }
 
-/// How data gets from a PE to the one that combines it, in trees and in the flat reduction.
+/// How data moves from a PE to the PE that combines it, in trees and in the flat reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The one that combines reads it where it lies, as in the paper (section 4): a child signals,
+    /// The combining PE reads the data in place, as in the paper (section 4): a child signals,
     /// "allowing the parent to accumulate the data from all its children".
     Read,
-    /// It is sent as messages.
+    /// The data is sent as messages.
     Sent,
 }
 
 impl Way {
-    /// The paper's first.
+    /// Both ways, the paper's first.
     pub(super) const EVERY: [Self; 2] = [Self::Read, Self::Sent];
 
-    /// The algorithm of the trees.
+    /// Returns the algorithm of the trees.
     pub(super) fn tree_name(self) -> &'static str {
         match self {
             Self::Read => "knomial_get",
@@ -148,7 +151,7 @@ impl Way {
         }
     }
 
-    /// The algorithms of the flat reduction and of the trees, for the name of a figure.
+    /// Returns the algorithms of the flat reduction and of the trees, for the name of a figure.
     pub(super) fn names(self) -> &'static str {
         match self {
             Self::Read => "direct and knomial_get",
@@ -156,7 +159,7 @@ impl Way {
         }
     }
 
-    /// The tree of a radix.
+    /// Returns the tree of a radix.
     pub(super) fn tree(self, radix: u64) -> Candidate {
         let tree = Candidate::new(self.tree_name()).with("radix", radix);
         match self {
@@ -165,12 +168,12 @@ impl Way {
         }
     }
 
-    /// The trees for this many PEs that differ from each other and from the flat tree.
+    /// Returns the trees for this many PEs that differ from each other and from the flat tree.
     pub(super) fn trees(self, pes: u32) -> Vec<Candidate> {
         radices(pes).map(|radix| self.tree(radix)).collect()
     }
 
-    /// The flat reduction.
+    /// Returns the flat reduction.
     pub(super) fn flat(self) -> Candidate {
         match self {
             Self::Read => Candidate::new("direct").with("block_bytes", 16384),
@@ -180,8 +183,8 @@ impl Way {
 }
 
 impl Experiment<'_> {
-    /// The medians in nanoseconds of calls in a row; `None` for work that cannot be done here. All
-    /// medians are of one class of the transfer, if one has blocks of all work.
+    /// Returns the medians of calls in a row, in nanoseconds, or `None` for work that cannot be
+    /// done here. All medians are of one transfer class, if one class has blocks of all work.
     pub(super) fn medians(
         &self,
         pes: u32,
@@ -210,7 +213,7 @@ impl Experiment<'_> {
         Ok(samples.map(|sample| sample.map(|sample| sample.median_ns)).collect())
     }
 
-    /// The best of each group; `None` where no work of a group can be done here.
+    /// Returns the best of each group, or `None` if no work of a group can be done here.
     pub(super) fn best(
         &self,
         pes: u32,
@@ -235,7 +238,7 @@ impl Experiment<'_> {
         self.best_finalists(pes, &finalists, budget / 3 * 2)
     }
 
-    /// The pairs of groups of which both have a best.
+    /// Returns the pairs of groups of which both have a best.
     pub(super) fn pairs(
         &self,
         pes: u32,

@@ -1,9 +1,10 @@
-//! F7: the same calls on PEs that are threads, processes, or some of both on whatever machines an
-//! MPI starts them.
+//! F7: the same calls on PEs that are threads, processes, or a mix on the machines where an MPI
+//! starts them.
 //!
-//! No paper has it: their PEs are all threads, or all processes. Each call is by the algorithm that
-//! Consort chooses for such PEs, calls in a row. Processes of an MPI share no memory, even on one
-//! machine, or, in a mixture, those of one machine do. On one machine alone there is no mixture.
+//! This is not in a paper: there PEs are all threads, or all processes. Each call uses the
+//! algorithm that Consort chooses for such PEs. Calls are in a row. Processes of an MPI share no
+//! memory, even on one machine. In a mixture, the processes of one machine do. There is no mixture
+//! on a single machine.
 
 use std::time::Duration;
 
@@ -25,11 +26,11 @@ use consort_bench::{
     usage::Usage,
 };
 
-/// No paper has such PEs.
+/// The machine name, because no paper has such PEs.
 const MACHINE: &str = "none";
-/// PEs of a process that has several.
+/// The number of PEs in a process that has several.
 const PES_EACH: u32 = 2;
-/// What PEs are, from those that are nearest to each other.
+/// The kinds of PEs, from near to far.
 const FABRICS: [(&str, Fabric); 4] = [
     ("threads", Fabric::Threads),
     ("processes of a machine", Fabric::Processes),
@@ -39,13 +40,13 @@ const FABRICS: [(&str, Fabric); 4] = [
     ),
     ("an MPI's processes", Fabric::Mpi(ProcessShape::SINGLE)),
 ];
-/// Processes of mixtures. The launcher of the MPI decides in which order machines have them.
+/// The processes of mixtures. The launcher of the MPI decides the order of processes on machines.
 const MIXED: [ProcessShape; 3] = [
     ProcessShape::SINGLE,
     ProcessShape { pes_each: PES_EACH, in_turn: false },
     ProcessShape { pes_each: PES_EACH, in_turn: true },
 ];
-/// The calls, and their bytes.
+/// The calls, and their sizes in bytes.
 const CALLS: [(Collective, usize); 4] = [
     (Collective::Barrier, 0),
     (Collective::Broadcast, 8),
@@ -59,7 +60,7 @@ const CALLS: [(Collective, usize); 4] = [
 /// When PEs do not fill processes.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     if !experiment.whole {
-        let why = "an MPI takes seconds to start processes: `consort-lab reproduce F7` does it";
+        let why = "an MPI takes seconds to start processes: run `consort-lab reproduce F7`";
         return Ok(Outcome::unmeasured(why));
     }
     let pes = experiment.pes.unwrap_or(2 * PES_EACH);
@@ -98,7 +99,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     page.table(header, rows, 1..=CALLS.len());
     page.lines("\n");
     page.paragraph(
-        "Of mixed PEs those of one machine share memory; mixed:2x1 has 2 processes of 1 PE on each \
+        "Mixed PEs of one machine share memory; mixed:2x1 has 2 processes of 1 PE on each \
          machine.",
     );
     let mut verdict = format!("{pes} PEs: the same calls ran on {}", measured.join(", "));
@@ -108,8 +109,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The mixtures that so many PEs are, by their names: none on one machine, or if each machine has
-/// one process.
+/// Returns the mixtures of `pes` PEs, with their names. There is none on one machine, or if each
+/// machine has one process.
 fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
     let asked = MIXED.map(|process| Fabric::Mixed(MachineShape { processes: None, process }));
     let found = asked.into_iter().filter_map(|one| found(one, pes, experiment.stop).ok());
@@ -117,7 +118,7 @@ fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
     mixed.map(|one| (one.to_string(), one)).collect()
 }
 
-/// The machines of the MPI.
+/// Returns the machines of the MPI.
 fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
     let fabric = Fabric::Mpi(ProcessShape::SINGLE);
     let survey = PlacementSurvey { fabric, pes, all: false, budget: Duration::ZERO };
@@ -126,7 +127,7 @@ fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
         Err(error) => return format!("without an MPI: {}", in_a_line(&error)),
     };
     let machines = found.places.iter().map(|place| place.machine).max().map_or(0, |most| most + 1);
-    let others = "; a host file of mpirun names others";
+    let others = "; add others with a host file of mpirun";
     let others = if machines == 1 { others } else { "" };
     format!("the MPI's on {}{others}", counted(machines, "machine"))
 }

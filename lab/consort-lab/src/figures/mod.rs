@@ -3,10 +3,10 @@
 //! The claims H are those of Nishtala and Yelick, "Optimizing collective communication on
 //! multicores" (HotPar 2009), whose machines had 8, 32 and 256 threads. The same experiment runs
 //! here, natively, with the same kinds of trees. If it needs more PEs than this machine has cores,
-//! they share cores. Its figures then mainly measure scheduling, and the page states so. The
-//! experiment also runs on the paper's machines, simulated. The claims G and P are about networks;
-//! their experiments run here, where PEs share memory, but for G7 and G10, whose processes an MPI
-//! starts, and partly on the papers' networks, simulated.
+//! PEs share cores. Its figures then mainly measure scheduling, and the page says so. The
+//! experiment also runs on the paper's machines, simulated. The claims G and P are about networks.
+//! Their experiments run here, where PEs share memory, except for G7 and G10, whose processes an
+//! MPI starts. Some also run on the papers' networks, simulated.
 //!
 //! 1. `figure`: declares a figure of a paper; `quantity`: one with the values to compare;
 //!    `experiment`: the settings and the outcome;
@@ -19,7 +19,7 @@
 //!    Nishtala et al. on GASNet's collectives (2011);
 //! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
-//! 9. `mixture`: F7, PEs as threads, processes, and some of both on many machines.
+//! 9. `mixture`: F7, PEs as threads, processes, and a mix of both on many machines.
 
 #[macro_use]
 pub mod figure;

@@ -1,5 +1,5 @@
-//! H3 (section 3, figure 3): Strict against Loose reductions in a row, the best tree of each, in
-//! which parents read, as in the paper; and the best of all algorithms.
+//! H3 (section 3, figure 3): Strict against Loose reductions in a row. It compares the best tree of
+//! each mode, in which parents read, as in the paper; and the best of all algorithms.
 
 use anyhow::Result;
 use consort::{Algorithms, SyncModes};
@@ -26,13 +26,13 @@ figures! { pub FIGURES of "H3", "section 3, figure 3": "ratio":
 
 /// Sizes from 8 B to 64 kB.
 const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
-/// The second team size, besides one PE for each core.
+/// The second team size, in addition to one PE for each core.
 const OVERSUBSCRIBED: u32 = 16;
-/// The further figures are of this.
+/// The algorithms of the additional figures.
 const ANY: &str = "any algorithm";
 
-/// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each
-/// with its value.
+/// Returns the figures of pairs of Strict and Loose, with their values: a ratio for each pair, the
+/// median and the largest.
 fn figures(by: &str, is_published: bool, pairs: &[Pair], pes: u32) -> Vec<(Quantity, f64)> {
     let mut ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
     let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);

@@ -16,7 +16,7 @@ pub const BLUE_GENE: &str = "bluegene-p";
 /// A Sun Constellation: a fat tree.
 pub const RANGER: &str = "ranger";
 
-/// The calls of a row.
+/// The number of calls in a row.
 const CALLS: u64 = 4;
 
 /// The first PEs of a simulated machine.
@@ -35,20 +35,20 @@ impl Machine {
         Self { machine, pes, calls: CALLS }
     }
 
-    /// The same with rows of more calls: one that finds the pipeline empty, and a quarter of the
-    /// team's window, for which credits are given.
+    /// Returns the same machine with rows of more calls: one that finds the pipeline empty, and a
+    /// quarter of the team's window, for which credits are given.
     pub(super) fn with_credits(self) -> Self {
         let quarter = window(self.pes as usize) / 4;
         Self { calls: 1 + quarter as u64, ..self }
     }
 
-    /// The algorithms that it can run, and the model's estimates for them.
+    /// Returns the algorithms that it can run, and the model's estimates for them.
     pub(super) fn described(&self) -> Result<Described> {
         Described::of(self.machine.clone(), self.pes)
     }
 
-    /// The candidate that takes the least time for a call in a row of them, and that time in
-    /// nanoseconds; infinite if there is none.
+    /// Returns the fastest candidate for calls in a row, and the time of a call in nanoseconds,
+    /// which is infinite if there is no candidate.
     pub(super) fn best(
         &self,
         query: &Query,

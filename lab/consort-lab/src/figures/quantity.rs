@@ -15,7 +15,7 @@ pub struct Quantity {
     pub machine: &'static str,
     /// Its name.
     pub quantity: String,
-    /// The id of the figure of the paper that it is, if the paper has it on this machine.
+    /// The id of its figure in the paper, if the paper has it on this machine.
     #[serde(skip)]
     pub figure: Option<&'static str>,
     /// Its unit.
@@ -24,26 +24,28 @@ pub struct Quantity {
     pub paper: Option<Paper>,
     /// The value of an analytic model of the paper's machine.
     pub model: Option<f64>,
-    /// The value on the paper's machine, simulated.
+    /// The value on a simulation of the paper's machine.
     pub simulated: Option<f64>,
-    /// The same, if a parameter of the machine was fitted to this figure: then it predicts nothing.
+    /// The same, if a parameter of the machine was fitted to this figure. Then the value is not a
+    /// prediction.
     pub fitted: Option<f64>,
     /// The value on this machine.
     pub native: Option<f64>,
     /// The relative error of the simulated or fitted figure, or else of the model's, against the
-    /// paper's; none against 0, or a limit.
+    /// paper's. It is missing if the paper has 0 or a limit.
     pub rel_error: Option<f64>,
-    /// Whether the simulated figure keeps to the paper's limit; none if the paper gives a value.
+    /// Whether the simulated figure stays within the paper's limit. It is missing if the paper
+    /// gives a value.
     pub holds: Option<bool>,
 }
 
-/// Rounds to three digits after the point: no value is more exact.
+/// Rounds to three decimals. No value is more exact.
 fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
 impl Figure {
-    /// This quantity on a machine, with the paper's value or limit if it has one there.
+    /// Returns this quantity on a machine, with the paper's value or limit if it has one there.
     pub fn on(&'static self, machine: &'static str) -> Quantity {
         let paper = self.paper(machine);
         let figure = paper.map(|_| self.id);
@@ -52,29 +54,30 @@ impl Figure {
 }
 
 impl Quantity {
-    /// A quantity that no paper has. The claim is added when its experiment ends.
+    /// Returns a quantity that no paper has. The claim is added when its experiment ends.
     pub fn new(machine: &'static str, quantity: impl Into<String>, unit: &'static str) -> Self {
         Self { machine, quantity: quantity.into(), unit, ..Self::default() }
     }
 
-    /// The same quantity, with more in its name.
+    /// Returns the same quantity, with more in its name.
     pub(super) fn named(mut self, more: &str) -> Self {
         self.quantity += more;
         self
     }
 
-    /// The same quantity for this many PEs.
+    /// Returns the same quantity for this many PEs.
     pub fn with_pes(self, pes: u32) -> Self {
         self.named(&format!(", {pes} PEs"))
     }
 
-    /// The same quantity by these algorithms. Only if they are the paper's, it has the paper's value.
+    /// Returns the same quantity for these algorithms. It keeps the paper's value only if they are
+    /// the paper's.
     pub(super) fn by(self, algorithms: &str, is_published: bool) -> Self {
         let named = self.named(&format!(", {algorithms}"));
         if is_published { named } else { named.unpublished() }
     }
 
-    /// The same quantity without the paper's value, which is of another variant.
+    /// Returns the same quantity without the paper's value, which is for another variant.
     pub(super) fn unpublished(self) -> Self {
         Self { paper: None, figure: None, ..self }
     }
@@ -84,13 +87,13 @@ impl Quantity {
         Self { native: native.into().map(thousandths), ..self }
     }
 
-    /// Adds the value on the paper's machine, simulated: as fitted if its description says that a
-    /// parameter was fitted to this figure.
+    /// Adds the value on a simulation of the paper's machine. It counts as fitted if the machine's
+    /// description says that a parameter was fitted to this figure.
     pub fn simulated(self, simulated: f64) -> Self {
         self.simulated_with(simulated, false)
     }
 
-    /// The same, simulated with the parameters that are used only if fitted ones are asked for.
+    /// Returns the same, simulated with the parameters that are used only on request.
     pub(super) fn simulated_as_fitted(self, simulated: f64) -> Self {
         self.named(", fitted").simulated_with(simulated, true)
     }
@@ -110,7 +113,8 @@ impl Quantity {
         Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
     }
 
-    /// The same as fitted: the paper took the machine's parameters from this very figure.
+    /// Returns the same as fitted, because the paper derived the machine's parameters from this
+    /// figure.
     pub(super) fn into_fitted(self) -> Self {
         Self { simulated: None, fitted: self.simulated.or(self.fitted), ..self }
     }
@@ -119,12 +123,12 @@ impl Quantity {
         self.simulated.or(self.fitted).is_some()
     }
 
-    /// The paper's value or limit as text.
+    /// Returns the paper's value or limit as text.
     pub fn paper_text(&self) -> String {
         self.paper.map_or("-".to_owned(), |paper| paper.to_string())
     }
 
-    /// The simulated value as text, or else the fitted one, marked as such, or the model's.
+    /// Returns the simulated value as text, or else the fitted one, marked as such, or the model's.
     pub fn simulated_text(&self) -> String {
         match self.fitted {
             Some(fitted) => text(Some(fitted)) + " fitted",
@@ -132,7 +136,7 @@ impl Quantity {
         }
     }
 
-    /// The relative error against the paper as text, or whether its limit holds.
+    /// Returns the relative error against the paper as text, or whether its limit holds.
     pub fn error_text(&self) -> String {
         match (self.holds, self.rel_error) {
             (Some(true), _) => "holds".to_owned(),
@@ -143,12 +147,12 @@ impl Quantity {
     }
 }
 
-/// A value of a quantity as text; `-` if there is none.
+/// Returns a value of a quantity as text, or `-` if there is none.
 pub fn text(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), number)
 }
 
-/// The machines that quantities were simulated on, each once.
+/// Returns the machines that quantities were simulated on, each once.
 pub fn simulated_machines<'q>(all: impl IntoIterator<Item = &'q Quantity>) -> Vec<&'static str> {
     let mut machines = Vec::new();
     for one in all {
@@ -159,8 +163,8 @@ pub fn simulated_machines<'q>(all: impl IntoIterator<Item = &'q Quantity>) -> Ve
     machines
 }
 
-/// Adds a table of the simulated quantities of each machine, and a sentence that says where the
-/// numbers of this machine are from.
+/// Adds a table of the simulated quantities of each machine, and a sentence about the sources of
+/// the machine's numbers.
 pub fn add_tables(page: &mut Page, quantities: &[Quantity]) {
     for machine in simulated_machines(quantities) {
         let row = |one: &Quantity| {
@@ -172,7 +176,7 @@ pub fn add_tables(page: &mut Page, quantities: &[Quantity]) {
         page.table([machine, "unit", "paper", "simulated", "error"], of.map(row).collect(), 2..=4);
         if let Ok(machine) = Machine::find(machine) {
             let (name, from) = (&machine.name, machine.provenance.in_words());
-            let more = format!("`consort-lab machines {name} --source` says where each is from.");
+            let more = format!("`consort-lab machines {name} --source` shows the source of each.");
             page.paragraph(format!("{name}: {from} {more}"));
         }
     }
@@ -208,7 +212,7 @@ mod tests {
     fn figure_to_which_a_parameter_was_fitted_is_not_simulated() {
         let values = |one: Quantity| (one.simulated, one.fitted);
         let (is_simulated, is_fitted) = ((Some(3.0), None), (None, Some(3.0)));
-        // The overhead of a call is fitted to it, and is used only if that is asked for.
+        // The overhead of a call is fitted to it, and is used only on request.
         assert_eq!(values(LINE_K7.on(SCC).simulated(3.0)), is_simulated);
         assert_eq!(values(LINE_K7.on(SCC).simulated_as_fitted(3.0)), is_fitted);
         assert_eq!(values(LINE_K7.on(SCC).with_pes(32).simulated_as_fitted(3.0)), is_fitted);

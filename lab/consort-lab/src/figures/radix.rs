@@ -1,5 +1,5 @@
-//! H6 (section 4.1, table 2): an 8 kB reduction by the radix of its tree, Loose and Strict. Parents
-//! read, as in the paper; trees in which children send are further figures.
+//! H6 (section 4.1, table 2): an 8 kB reduction over the radix of its tree, Loose and Strict.
+//! Parents read, as in the paper. Trees in which children send are additional figures.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -32,7 +32,7 @@ figures! { pub FIGURES of "H6", "section 4.1, table 2": "us":
 
 /// 1024 doubles.
 const BYTES: usize = 8 << 10;
-/// The number of Barcelona's threads; radix 16 needs more than 16.
+/// The number of Barcelona's threads. Radix 16 needs more than 16.
 const PES: u32 = 32;
 
 /// The figures of table 2 by radix.
@@ -46,7 +46,7 @@ const COLUMNS: [(&str, &str, SyncModes, &Table); 4] = [
     (NIAGARA2, "Niagara2", SyncModes::STRICT, &STRICT),
 ];
 
-/// Times in microseconds by radix, where they are known.
+/// Times in microseconds by radix, if known.
 type Times = Vec<Option<f64>>;
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -115,7 +115,7 @@ pub fn simulated() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// The tree that takes the least time.
+/// Returns the fastest tree.
 fn winner(times: &[Option<f64>]) -> String {
     best(times).map_or("nothing".to_owned(), |(index, _)| match RADICES[index] {
         1 => "the chain".to_owned(),
@@ -123,13 +123,13 @@ fn winner(times: &[Option<f64>]) -> String {
     })
 }
 
-/// The index and the value of the least.
+/// Returns the index and the value of the smallest time.
 fn best(times: &[Option<f64>]) -> Option<(usize, f64)> {
     let known = times.iter().enumerate().filter_map(|(index, us)| Some((index, (*us)?)));
     known.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// A row for each kind of tree, a column for each radix.
+/// Adds a table with a row for each kind of tree and a column for each radix.
 fn table(page: &mut Page, rows: &[(String, Times)]) {
     let header = ["tree".to_owned()].into_iter().chain(RADICES.map(|radix| radix.to_string()));
     let row = |(name, times): &(String, Times)| {
@@ -139,7 +139,7 @@ fn table(page: &mut Page, rows: &[(String, Times)]) {
     page.table(header, rows.iter().map(row).collect(), 1..=RADICES.len());
 }
 
-/// A time, and its ratio to the best of its row.
+/// Returns a time, and its ratio to the best of its row.
 fn cell(times: &[Option<f64>], index: usize) -> String {
     let (Some(us), Some((best_index, best_us))) = (times[index], best(times)) else {
         return "-".to_owned();
@@ -153,7 +153,7 @@ fn cell(times: &[Option<f64>], index: usize) -> String {
 mod tests {
     use super::*;
 
-    /// A column of the paper's table.
+    /// Returns a column of the paper's table.
     fn column(table: &Table, machine: &str) -> [f64; 5] {
         table.each_ref().map(|figure| figure.paper(machine).unwrap().number())
     }
@@ -166,14 +166,14 @@ mod tests {
         best(&us.map(Some)).map(|(index, _)| RADICES[index]).unwrap()
     }
 
-    /// The largest error of the ratios of times to the column's best.
+    /// Returns the largest error of the ratios of times to the column's best.
     fn relative_error(found: &[f64; 5], paper: &[f64; 5], best: usize) -> f64 {
         let relative = |us: &[f64; 5], at: usize| us[at] / us[best];
         let error = |at| (relative(found, at) / relative(paper, at) - 1.0).abs();
         (0..5).map(error).fold(0.0, f64::max)
     }
 
-    /// The chain when Loose, radix 2 on Barcelona and 4 on Niagara 2 when Strict.
+    /// The chain wins when Loose. When Strict, radix 2 wins on Barcelona and radix 4 on Niagara 2.
     #[test]
     fn winners_match_the_paper() {
         let winners = COLUMNS.map(|(machine, _, _, table)| fastest(&column(table, machine)));
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn the_smallest_subtree_first_halves_the_critical_path() {
-        // Radix 2 of 32: after 5 passes the root has waited for all; with the largest subtree first
-        // after 15.
+        // Radix 2 of 32 PEs: with the smallest subtree first, the root has waited for all after 5
+        // passes; with the largest first, after 15.
         let machine = Machine::new(BARCELONA).unwrap();
         let tree = Way::Read.tree(2);
         let smallest = tree.clone().with("largest_first", 0);

@@ -1,11 +1,11 @@
 //! G10 on the paper's machines, simulated (Nishtala, Zheng, Hargrove and Yelick 2011, section 6):
-//! what the applications gain by overlap and by broadcasts other than a binomial tree of messages,
-//! in weak scaling.
+//! the gain of the applications from overlap, and from broadcasts other than a binomial tree of
+//! messages, in weak scaling.
 //!
-//! The paper has ScaLAPACK and an MPI beside its own. What stands for these here is blocking calls
-//! by binomial trees of messages, with the same computing. In figures 10 to 14 a PE has a node, in
-//! 16 and 17 a core. Their numbers of PEs are up to 32 768; here they are up to 64. SUMMA's part
-//! of a matrix and FT's messages are the paper's.
+//! The paper compares with ScaLAPACK and an MPI. Here they are represented by blocking calls with
+//! binomial trees of messages, and the same computation. In figures 10 to 14 each PE has a node, in
+//! 16 and 17 a core. The paper's numbers of PEs are up to 32 768; here they are up to 64. SUMMA's
+//! part of a matrix and FT's messages are the paper's.
 
 use anyhow::{Context, Result};
 use consort::{Candidate, Collective};
@@ -22,15 +22,15 @@ use crate::simulation::{
     counting::with_pes_per_node,
 };
 
-/// Sides of the grids of PEs.
+/// The sides of the grids of PEs.
 const SIDES: [u32; 2] = [4, 8];
-/// Section 6.1: 8192 by 8192 a node; a panel of columns that the paper does not give.
+/// Section 6.1: 8192 by 8192 per node. The paper does not give the width of a panel of columns.
 const OWN: usize = 8192;
 const WIDTH: usize = 8;
 /// Each row and column of the grid is a root once.
 const STEPS: u32 = 8;
-/// Blocks along a side of a PE's part of the factored matrix, and their width. The paper gives
-/// neither.
+/// The number of blocks along a side of a PE's part of the factored matrix, and their width. The
+/// paper gives neither.
 const BLOCKS: u32 = 16;
 const BLOCK_WIDTH: usize = 64;
 /// Section 6.3: "128KB messages" packed, or "8KB messages", of "a 4096x4096x2048 grid".
@@ -38,13 +38,13 @@ const SLABS: usize = 16;
 const SLAB_BYTES: usize = 8 << 10;
 const EXTENTS: [usize; 3] = [4096, 4096, 2048];
 
-/// What stands for an MPI's broadcast.
+/// Returns the algorithm that represents an MPI's broadcast.
 fn binomial() -> [(usize, Candidate); 1] {
     [(0, Candidate::new("knomial").with("radix", 2))]
 }
 
-/// The broadcast that is fastest in a row or column alone, calls in a row: "the collectives
-/// autotuning is done offline". All may be under way with others, since they use no scratch memory
+/// Returns the fastest broadcast for calls in a row, in a row or column alone: "the collectives
+/// autotuning is done offline". All may be in progress together, because they use no scratch memory
 /// and no message buffer.
 fn broadcast(machine: &Machine, side: u32, bytes: usize) -> Result<Candidate> {
     let tree = |name| move |radix: u64| Candidate::new(name).with("radix", radix);
@@ -56,8 +56,8 @@ fn broadcast(machine: &Machine, side: u32, bytes: usize) -> Result<Candidate> {
     best.context("a tree serves broadcasts")
 }
 
-/// Adds the figures of an application: its rate or time by its calls, and what others take over
-/// these.
+/// Adds the figures of an application: its rate or time with its own calls, and the times of others
+/// relative to that.
 fn push(
     all: &mut Vec<Quantity>,
     (machine, pes): (&'static str, u32),
@@ -114,7 +114,7 @@ fn cholesky(
     side: u32,
 ) -> Result<()> {
     let problem = Cholesky { side, blocks: BLOCKS, width: BLOCK_WIDTH };
-    // Panels become shorter, and each length has its best.
+    // Panels become shorter, and each length has its own best algorithm.
     let mut tuned = Vec::new();
     for blocks in [1, 2, 4, 8, 16] {
         let bytes = blocks * BLOCK_WIDTH * BLOCK_WIDTH * size_of::<f64>();
@@ -138,7 +138,7 @@ fn ft(
     let problem = Ft { side, slabs: SLABS, slab_bytes: SLAB_BYTES, extents: EXTENTS };
     let ns = |way, name| problem.transform_ns(machine, way, &[(0, Candidate::new(name))]);
     let overlap_ns = ns(Way::Overlap, "flat")?;
-    // An exchange goes to all at once, or to one after the other.
+    // An exchange sends to all at once, or to one after the other.
     let blocking_ns = ns(Way::Blocking, "flat")?.min(ns(Way::Blocking, "pairwise")?);
     let over = [
         (&FT_BLOCKING, blocking_ns / overlap_ns),
@@ -154,8 +154,7 @@ mod tests {
 
     const SIDE: u32 = 4;
 
-    /// What is computed takes its time, and a step's panels are hidden behind it as far as they
-    /// can be.
+    /// Computation takes its time, and a step's panels are hidden behind it as far as possible.
     #[test]
     fn overlap_hides_panels_behind_computing() {
         for name in [CRAY, BLUE_GENE] {
@@ -167,7 +166,7 @@ mod tests {
             let [overlap, blocking] = [Way::Overlap, Way::Blocking].map(|way| rate(way, &best));
             let messages = rate(Way::Messages, &binomial());
             assert!(overlap > blocking && blocking >= messages, "{name}: {overlap} {blocking}");
-            // All but the first panels, in eight steps.
+            // All panels but the first ones, in eight steps.
             assert!(overlap < peak && overlap > 0.97 * peak, "{name}: {overlap} of {peak}");
         }
     }
@@ -176,17 +175,17 @@ mod tests {
     fn factorization_has_the_right_operation_count() {
         let mut machine = Machine::find(CRAY).unwrap();
         let consort_sim::machines::Kind::Cluster(cluster) = &mut machine.kind else { panic!() };
-        // Computing that takes so long that nothing else counts.
+        // Computation that takes so long that nothing else counts.
         cluster.compute.as_mut().unwrap().node_gflops = 1e-3;
         let problem = Cholesky { side: 2, blocks: 16, width: 64 };
         let rate = problem.node_gflops(&machine, &binomial()).unwrap();
-        // No PE has more than its share, but for the diagonal and the last blocks.
+        // No PE has more than its share, except for the diagonal and the last blocks.
         assert!((0.75..1.0).contains(&(rate / 1e-3)), "{rate}");
     }
 
     /// Figure 17: "17 % at 32,768 cores".
     #[test]
-    fn slabs_travel_while_others_are_transformed() {
+    fn slabs_are_sent_while_others_are_transformed() {
         let machine = Machine::find(BLUE_GENE).unwrap();
         let problem = Ft { side: SIDE, slabs: SLABS, slab_bytes: SLAB_BYTES, extents: EXTENTS };
         let flat = [(0, Candidate::new("flat"))];

@@ -1,10 +1,10 @@
 //! G5 (Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.3 and 5.2, figures 4 and 5): how the
-//! data of a broadcast gets from a PE to the next, down the best tree of each way.
+//! data of a broadcast moves from one PE to the next, down the best tree of each way.
 //!
-//! A signalling put goes to the data's final place in symmetric memory. In a rendezvous a PE
-//! exposes its data, the next ones get it and say when they have it. Messages, which are copied out
-//! of an inbox, are a third way here. As in the paper, a barrier separates the calls, and data may
-//! move before all have entered.
+//! A signalling put writes to the data's final place in symmetric memory. In a rendezvous, a PE
+//! exposes its data; the next PEs get it and report when they have it. Messages, which are copied
+//! out of an inbox, are a third way here. As in the paper, a barrier separates the calls, and data
+//! may move before all PEs have entered.
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Query, SyncMode, SyncModes};
@@ -35,10 +35,10 @@ figures! { pub ADDRESS_FIGURES of "G4", "section 5.1, figures 2 and 3": "ratio":
         8 | 8192 | 131072 => (CRAY >= 1.0, RANGER >= 1.0)]
 }
 
-/// The number of cores of both figures.
+/// The number of cores in both figures.
 const PES: u32 = 1024;
 
-/// A way in which data gets from a PE to the next.
+/// A way to move data from one PE to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transfer {
     Put,
@@ -57,7 +57,7 @@ impl Transfer {
         }
     }
 
-    /// Trees of this way, and those of one level.
+    /// Returns the trees that use this way, including those of one level.
     fn candidates(self, pes: u32) -> Vec<Candidate> {
         let tree = |name| move |radix| Candidate::new(name).with("radix", radix);
         // A tree of radix 1 is a chain, which needs chunks.
@@ -77,20 +77,20 @@ impl Transfer {
     }
 }
 
-/// A broadcast in symmetric memory that ends with a barrier.
+/// Returns a broadcast in symmetric memory that ends with a barrier.
 fn query(pes: u32, bytes: usize) -> Query {
     let sync = SyncModes { entry: SyncMode::None, exit: SyncMode::All };
     sums(Collective::Broadcast, sync, pes, bytes, true)
 }
 
-/// The best of each way for a size: its name and its time in nanoseconds.
+/// The best candidate of each way for a size: its name and its time in nanoseconds.
 struct Row {
     figure: &'static Figure,
     bests: [(String, f64); Transfer::EVERY.len()],
 }
 
 impl Row {
-    /// The best trees of a simulated machine.
+    /// Returns the best trees of a simulated machine.
     fn simulated(machine: &Machine, figure: &'static Figure) -> Result<Self> {
         let query = query(machine.pes, figure.at as usize);
         let best = |transfer: Transfer| -> Result<_> {
@@ -101,12 +101,12 @@ impl Row {
         Ok(Self { figure, bests: [put?, rendezvous?, messages?] })
     }
 
-    /// The time of a way as a multiple of the put's.
+    /// Returns the time of a way as a multiple of the put's.
     fn over_put(&self, transfer: Transfer) -> f64 {
         self.bests[transfer as usize].1 / self.bests[Transfer::Put as usize].1
     }
 
-    /// The figures of a row, with their values.
+    /// Returns the figures of a row, with their values.
     fn figures(&self, machine: &'static str, pes: u32) -> impl Iterator<Item = (Quantity, f64)> {
         let bytes = self.figure.at;
         let of = move |what: &str, unit| {
@@ -150,8 +150,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     page.paragraph(experiment.placement(pes));
     table(&mut page, &rows);
     page.paragraph(
-        "The paper: put is consistently ahead in broadcasts. Among threads the signal and the \
-         answers of a rendezvous are transfers of a line, and no trips through a network.",
+        "The paper: put is consistently ahead in broadcasts. Among threads, the signal and the \
+         replies of a rendezvous are transfers of a line, not trips through a network.",
     );
     let ahead: Vec<&Row> =
         rows.iter().filter(|row| row.over_put(Transfer::Rendezvous) * AS_GOOD >= 1.0).collect();
@@ -175,7 +175,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The rows of these figures on the paper's machines, simulated, each with its machine.
+/// Returns the rows of these figures on simulations of the paper's machines, each with its machine.
 fn simulated_rows(figures: &'static [Figure]) -> Result<Vec<(&'static str, Row)>> {
     let mut rows = Vec::new();
     for name in [CRAY, RANGER] {
@@ -200,9 +200,9 @@ pub fn simulated() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// G4 (sections 2.4 and 5.1, figures 2 and 3) on the paper's machines, simulated. Where addresses
-/// are not known, data is got by rendezvous, which needs no memory for messages (section 3.3.2);
-/// where they are, it can be put.
+/// G4 (sections 2.4 and 5.1, figures 2 and 3) on the paper's machines, simulated. If addresses are
+/// not known, data is moved by rendezvous, which needs no memory for messages (section 3.3.2). If
+/// they are known, it can be put.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -214,7 +214,7 @@ pub fn addresses() -> Result<Vec<Quantity>> {
     Ok(rows.map(ratio).collect())
 }
 
-/// A row for each size, a column for each way.
+/// Adds a table with a row for each size and a column for each way.
 fn table(page: &mut Page, rows: &[Row]) {
     let ways = Transfer::EVERY.map(Transfer::name);
     let header = ["size"].into_iter().chain(ways).chain(["rendezvous / put", "messages / put"]);
@@ -254,7 +254,7 @@ mod tests {
 
     /// Figures 4 and 5.
     #[test]
-    fn a_put_is_ahead_of_a_rendezvous_on_the_papers_machines() {
+    fn put_is_ahead_of_rendezvous_on_the_papers_machines() {
         let figures = [0, 3, 5].map(|index| &RENDEZVOUS[index]);
         let all = [CRAY, RANGER].map(|name| figures.map(|figure| (name, figure))).concat();
         for (name, figure) in seeds::some_of(all) {

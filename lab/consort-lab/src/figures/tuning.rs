@@ -1,10 +1,10 @@
-//! G9 (sections 3.6 and 5.4, table 2): the time to tune one size of a broadcast, and what a look-up
-//! in the result takes in time and memory.
+//! G9 (sections 3.6 and 5.4, table 2): the time to tune one size of a broadcast, and the time and
+//! memory of a look-up in the result.
 //!
-//! Tuning a size is here one launch in which each candidate is measured at least once, in turn;
-//! candidates that do the same among so many PEs are one. The paper does not say how often it
-//! measured each. Its table has a broadcast of 4 bytes, which is one of 8 here, and one of 32 769,
-//! which is one of 32 768.
+//! Tuning a size here is one launch in which each candidate is measured at least once, in turn.
+//! Candidates that do the same on this number of PEs count as one. The paper does not say how often
+//! it measured each. Its table has a broadcast of 4 bytes, which has 8 here, and one of 32 769,
+//! which has 32 768.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use consort_bench::{
 };
 
 figures! { pub FIGURES of "G9", "section 5.4, table 2": "ms":
-    // The first size is 4 B there, and the last one is printed as 32 769.
+    // The first size is 4 B in the paper, and the last one is printed as 32 769.
     TUNING["tuning a broadcast of ", " B";
         8 => (RANGER == 12.165, CRAY == 36.255),
         128 => (RANGER == 13.965, CRAY == 37.965),
@@ -48,9 +48,10 @@ struct Tuned {
     figure: &'static Figure,
     candidates: usize,
     took_ns: f64,
-    /// The time of a call by the candidate that was best then, over that of the best.
+    /// The time of a call with the candidate that was best in tuning, over the time with the best
+    /// one.
     loss: f64,
-    /// The time of a call by the best.
+    /// The time of a call with the best candidate.
     best_ns: f64,
 }
 
@@ -117,8 +118,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// Tunes one size, and then measures for `budget` what the choice is worth; nothing if no candidate
-/// could be measured.
+/// Tunes one size, and then measures the value of the choice for `budget`. Returns nothing if no
+/// candidate could be measured.
 fn tuned(
     bench: &mut NativeWorkbench,
     query: &Query,

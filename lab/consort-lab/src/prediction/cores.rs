@@ -1,4 +1,4 @@
-//! Threads of this machine, simulated on its description.
+//! Predicts calls of threads of this machine by simulations on its description.
 //!
 //! Only blocks of one class count: the cores must be as far apart, near or far, as when the machine
 //! was described.
@@ -19,14 +19,14 @@ use consort_bench::{harness::Work, query_json::sums, usage::Usage, wisdom::usabl
 
 impl Prediction<'_> {
     /// Measures threads, and simulates on `machine`: a barrier, broadcasts and reductions. Passes
-    /// the present step and the share that is complete to `show`.
+    /// the present step and the completed share to `show`.
     ///
     /// # Errors
     /// When the machine cannot be this one, has too few PEs, or measuring fails.
     pub fn on_cores(&self, machine: &Machine, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
         let Kind::Coherent(cores) = &machine.kind else {
             bail!(Usage(format!(
-                "{}: only machines of coherent caches can be this one",
+                "{}: only machines with coherent caches can describe this one",
                 machine.name
             )))
         };
@@ -67,7 +67,7 @@ impl Prediction<'_> {
         self.ensure_measured(&calls)?;
         ensure!(
             !calls.is_empty(),
-            "the cores are not {class} now, as they were when {} was described: describe the \
+            "the cores are not {class} now, but they were when {} was described: describe the \
              machine anew with `consort-lab calibrate`, or try again",
             machine.name,
         );
@@ -80,7 +80,7 @@ impl Prediction<'_> {
         })
     }
 
-    /// The calls, each with the algorithm that serves it on this machine.
+    /// Returns the calls, each with the algorithm that serves it on this machine.
     fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
         let wisdom = usable(&default_path(Arrival::Together)?, algorithms.identity());

@@ -1,8 +1,8 @@
-//! Compares predictions with measurements of calls in a row, each by the same algorithm.
+//! Compares predictions with measurements of calls in a row, with the same algorithm for each.
 //!
 //! 1. `cores`: threads, simulated on the description of this machine;
-//! 2. `network`: processes of an MPI, by the LogGP model and simulated on a cluster, both with what
-//!    messages between two of them take.
+//! 2. `network`: processes of an MPI, in the LogGP model and simulated on a cluster. Both use the
+//!    times of messages between two of the processes.
 
 mod cores;
 mod network;
@@ -31,7 +31,7 @@ pub use network::Parameters;
 const LAUNCHES: u32 = 3;
 /// The additional launches if some work lacks blocks that count.
 const MORE_LAUNCHES: u32 = 6;
-/// The calls of a simulation; the first is not counted.
+/// The number of calls in a simulation. The first is not counted.
 const CALLS: u64 = 33;
 
 /// The calls to predict.
@@ -39,13 +39,13 @@ const CALLS: u64 = 33;
 pub struct Prediction<'p> {
     /// The number of PEs.
     pub pes: u32,
-    /// Sizes of a block.
+    /// The sizes of a block.
     pub sizes_bytes: &'p [usize],
-    /// The modes of calls.
+    /// The synchronization modes of calls.
     pub syncs: &'p [SyncModes],
-    /// The time for all of it.
+    /// The time for everything.
     pub budget: Duration,
-    /// Ends measuring with the present block once it is set.
+    /// Ends measuring after the present block once it is set.
     pub stop: &'p AtomicBool,
 }
 
@@ -56,16 +56,16 @@ pub struct Predicted {
     pub machine: String,
     /// The number of PEs.
     pub pes: u32,
-    /// What the predictions are made of.
+    /// The basis of the predictions.
     #[serde(flatten)]
     pub basis: Basis,
-    /// The median of the absolute errors of simulations, as a share, and the largest.
+    /// The median of the absolute errors of simulations, as a share.
     pub median_error: f64,
-    /// The largest of them.
+    /// The largest absolute error of simulations.
     pub worst_error: f64,
-    /// The same of the model, if there is one.
+    /// The median of the absolute errors of the model, if there is one.
     pub model_median_error: Option<f64>,
-    /// The largest of them.
+    /// The largest absolute error of the model.
     pub model_worst_error: Option<f64>,
     /// The number of calls without a block that counts.
     #[serde(skip)]
@@ -73,14 +73,14 @@ pub struct Predicted {
     /// The time that simulating took.
     #[serde(skip)]
     pub simulating: Duration,
-    /// The time of the longest launch, in which each call is measured once at least.
+    /// The time of the longest launch, in which each call is measured at least once.
     #[serde(skip)]
     pub longest_launch: Duration,
-    /// The calls that were measured.
+    /// The measured calls.
     pub calls: Vec<Call>,
 }
 
-/// What predictions are made of.
+/// The basis of predictions.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Basis {
@@ -88,7 +88,7 @@ pub enum Basis {
     Cores {
         /// Its one-way transfer, in nanoseconds.
         transfer_ns: f64,
-        /// The class of that.
+        /// The class of this transfer.
         #[serde(serialize_with = "query_json::shown")]
         class: TransferClass,
     },
@@ -107,26 +107,26 @@ pub struct Call {
     pub candidate: Candidate,
     /// The simulated time.
     pub predicted_ns: f64,
-    /// The time by the model, if there is one.
+    /// The time in the model, if there is one.
     pub model_ns: Option<f64>,
     /// The median of the blocks.
     pub measured_ns: f64,
     /// The number of blocks.
     pub blocks: usize,
-    /// The prediction's excess over the measurement, as a share of the measurement.
+    /// The excess of the prediction over the measurement, as a share of the measurement.
     pub error: f64,
-    /// The same of the model.
+    /// The same for the model.
     pub model_error: Option<f64>,
 }
 
-/// What work took.
+/// The times of work.
 struct Taken {
     timings: Vec<Timing>,
     longest_launch: Duration,
 }
 
 impl Call {
-    /// What was predicted of a call, beside the times of its blocks; `None` without blocks.
+    /// Returns the prediction of a call with the times of its blocks, or `None` without blocks.
     fn new(
         (query, candidate): (Query, Candidate),
         (predicted_ns, model_ns): (f64, Option<f64>),
@@ -148,14 +148,14 @@ impl Call {
 }
 
 impl Predicted {
-    /// The median and the largest of some errors, whichever way they go.
+    /// Returns the median and the largest of some absolute errors.
     fn errors(errors: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let mut errors: Vec<f64> = errors.map(f64::abs).collect();
         let worst = errors.iter().copied().reduce(f64::max)?;
         Some((median(&mut errors), worst))
     }
 
-    /// The errors of these calls, of which there is one at least.
+    /// Returns the errors of these calls, of which there must be at least one.
     fn new((machine, pes): (String, u32), basis: Basis, calls: Vec<Call>) -> Self {
         let of_model = Self::errors(calls.iter().filter_map(|call| call.model_error));
         let (median_error, worst_error) =
@@ -177,7 +177,7 @@ impl Predicted {
 }
 
 impl Prediction<'_> {
-    /// Fails if nothing was measured because it was interrupted.
+    /// Fails if nothing was measured because of an interrupt.
     fn ensure_measured(&self, calls: &[Call]) -> Result<()> {
         // Relaxed: the flag publishes no other data.
         let is_stopped = self.stop.load(Relaxed);
@@ -185,8 +185,8 @@ impl Prediction<'_> {
         Ok(())
     }
 
-    /// Measures all work in turn, in several launches, until each has blocks of the class or the
-    /// budget is spent.
+    /// Measures all work in turn, in several launches, until all work has blocks of the class or
+    /// the budget is spent.
     fn measure(
         &self,
         fabric: Fabric,
@@ -201,12 +201,12 @@ impl Prediction<'_> {
         for launch in 0..LAUNCHES + MORE_LAUNCHES {
             let lacking = timings.iter().any(|timing: &Timing| of_class(timing, class).is_empty());
             let left = budget.saturating_sub(begun.elapsed());
-            // A launch that would end much later than the budget is not begun.
+            // Do not start a launch that would end much later than the budget.
             let is_over = left < besides || launch >= LAUNCHES && !lacking;
             if launch > 0 && (is_over || self.stop.load(Relaxed)) {
                 break;
             }
-            // Besides its blocks a launch takes time for itself, and to warm up each call.
+            // In addition to its blocks, a launch needs time to start, and to warm up each call.
             let share = left / LAUNCHES.saturating_sub(launch).max(1);
             let budget = share.saturating_sub(besides);
             let (pes, work) = (self.pes, work.to_vec());
@@ -226,7 +226,7 @@ impl Prediction<'_> {
     }
 }
 
-/// The time of a call of those that are simulated.
+/// Returns the simulated time of a call.
 fn simulate(simulation: &Simulation, query: &Query, candidate: &Candidate) -> Result<f64> {
     let (mode, calls) = (Mode::Throughput, CALLS);
     let program = Program { mode, calls, ..Program::once(*query, candidate) };
@@ -235,7 +235,7 @@ fn simulate(simulation: &Simulation, query: &Query, candidate: &Candidate) -> Re
     played.with_context(called)?.call_ns(mode)
 }
 
-/// The times of the blocks that count.
+/// Returns the times of the blocks that count.
 fn times(timing: &Timing, class: Option<TransferClass>) -> Vec<f64> {
     of_class(timing, class).iter().map(|block| block.ns).collect()
 }

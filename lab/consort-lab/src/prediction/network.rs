@@ -1,18 +1,19 @@
-//! Processes of an MPI, one PE each, on whatever machines it starts them.
+//! Predicts calls of processes of an MPI, with one PE each, on the machines where the MPI starts
+//! them.
 //!
-//! What messages between PEs 0 and 1 take gives the parameters of the LogGP model (Alexandrov et
-//! al. 1995); no collective has a part in them. By these parameters collectives with fixed
-//! algorithms are predicted in closed form, and simulated on a cluster whose nodes are one PE each,
-//! with a network interface each. All are measured in the same launches.
+//! The times of messages between PEs 0 and 1 give the parameters of the LogGP model (Alexandrov et
+//! al. 1995). No collective is used for them. With these parameters, collectives with fixed
+//! algorithms are predicted in closed form, and simulated on a cluster whose nodes have one PE and
+//! one network interface each. All are measured in the same launches.
 //!
 //! | parameter | measured as |
 //! | --- | --- |
 //! | `L + 2 o` | half the round trip of a put of 8 bytes with a signal |
-//! | `g` | a put among 64 of 8 bytes, less the round trip of the quiet after them |
-//! | `G` | a byte of 16 large puts, likewise |
-//! | `o` | `g`, or half the message if that is less: nothing tells the processor's part apart |
+//! | `g` | a put among 64 of 8 bytes, minus the round trip of the quiet after them |
+//! | `G` | a byte of 16 large puts, in the same way |
+//! | `o` | `g`, or half the message if that is less: the processor's part cannot be measured alone |
 //!
-//! No clock is common to all PEs, so calls are timed in a row. Each ends with a barrier, so that it
+//! The PEs have no common clock, so calls are timed in a row. Each ends with a barrier, so that it
 //! does not overlap with the next.
 
 use std::time::Instant;
@@ -35,9 +36,9 @@ use consort_bench::{
     query_json::sums,
 };
 
-/// Bytes of a large message.
+/// Bytes in a large message.
 const LARGE_BYTES: usize = 1 << 20;
-/// Bytes that a PE copies in its own memory, and the time to measure that.
+/// The number of bytes that a PE copies in its own memory, and the time to measure that.
 const COPIED_BYTES: usize = 256 << 10;
 const COPYING: std::time::Duration = std::time::Duration::from_millis(10);
 /// Each call ends with a barrier.
@@ -45,17 +46,18 @@ const SYNC: SyncModes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All }
 /// The radix of trees and of dissemination.
 const RADIX: u64 = 2;
 
-/// What messages between two processes take.
+/// The parameters that follow from messages between two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameters {
-    /// Those of the model.
+    /// The parameters of the model.
     #[serde(flatten)]
     pub loggp: LogGp,
-    /// How fast a PE copies and combines in its own memory, in bytes per nanosecond.
+    /// The bandwidth with which a PE copies and combines in its own memory, in bytes per
+    /// nanosecond.
     pub copy_gbps: f64,
 }
 
-/// What the patterns between PEs 0 and 1 took, in nanoseconds.
+/// The times of the patterns between PEs 0 and 1, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Messages {
     round_trip_ns: f64,
@@ -64,14 +66,14 @@ struct Messages {
 }
 
 impl Messages {
-    /// Messages of the patterns, in the order of the fields.
+    /// The messages of the patterns, in the order of the fields.
     const WORK: [Work; 3] = [
         Work::PointToPoint(Pattern::PutSignal, size_of::<u64>()),
         Work::PointToPoint(Pattern::PutRate, size_of::<u64>()),
         Work::PointToPoint(Pattern::PutBandwidth, LARGE_BYTES),
     ];
 
-    /// The parameters by which these messages take so long.
+    /// Returns the parameters that give these times.
     fn loggp(self) -> LogGp {
         let each = |ns: f64, pattern: Pattern| {
             (ns - self.round_trip_ns).max(0.0) / f64::from(pattern.messages().unwrap_or(1))
@@ -86,7 +88,7 @@ impl Messages {
 }
 
 impl Parameters {
-    /// A cluster of such processes.
+    /// Returns a cluster of such processes.
     fn machine(&self, pes: u32) -> Machine {
         let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns } = self.loggp;
         let copy_gbps = self.copy_gbps;
@@ -106,20 +108,20 @@ impl Parameters {
                 gap_per_byte_ns,
                 hop_ns: 0.0,
                 network: Network::FatTree { arity: pes.max(2) },
-                // No PE has a peer inside of its node.
+                // No PE has a peer on its own node.
                 inside: Inside { transfer_ns: latency_ns, overhead_ns: 0.0, copy_gbps },
                 compute: None,
             }),
         }
     }
 
-    /// Such processes, simulated, with symmetric memory for blocks of these sizes.
+    /// Returns a simulation of such processes, with symmetric memory for blocks of these sizes.
     fn simulation(&self, pes: u32, sizes_bytes: &[usize]) -> Simulation {
         let most = sizes_bytes.iter().copied().max().unwrap_or(0);
         Simulation::on(self.machine(pes), pes).heap_bytes(2 * most)
     }
 
-    /// The time of a call by the model, with the barrier at its end.
+    /// Returns the time of a call in the model, with the barrier at its end.
     fn call_ns(&self, query: &Query) -> f64 {
         let (loggp, pes, bytes) = (&self.loggp, u64::from(query.pes), query.bytes);
         let combine_ns = bytes as f64 / self.copy_gbps;
@@ -134,8 +136,8 @@ impl Parameters {
 }
 
 impl Prediction<'_> {
-    /// Measures processes of an MPI, and predicts their collectives by the messages between two of
-    /// them. Passes the present step and the share that is complete to `show`.
+    /// Measures processes of an MPI, and predicts their collectives from the messages between two
+    /// of them. Passes the present step and the completed share to `show`.
     ///
     /// # Errors
     /// When there is no MPI, or measuring or simulating fails.
@@ -176,9 +178,9 @@ impl Prediction<'_> {
         })
     }
 
-    /// The calls, each with an algorithm that the model knows.
+    /// Returns the calls, each with an algorithm that the model knows.
     fn fixed(&self) -> Vec<(Query, Candidate)> {
-        // In memory that others reach: on a PE's own buffers no barrier would be needed.
+        // In memory that others can access. On a PE's own buffers, no barrier would be needed.
         let call = |collective, bytes| sums(collective, SYNC, self.pes, bytes, true);
         let barrier = sums(Collective::Barrier, SyncModes::STRICT, self.pes, 0, false);
         let tree = || Candidate::new("knomial").with("radix", RADIX);
@@ -201,7 +203,8 @@ mod tests {
 
     use super::*;
 
-    /// A network that takes 20 us for a message, 1 us between two, and 2 ns a byte.
+    /// Returns a network that takes 20 us for a message, 1 us between two messages, and 2 ns per
+    /// byte.
     fn messages() -> Messages {
         let round_trip_ns = 2.0 * (20_000.0 + 14.0);
         Messages {
@@ -221,7 +224,7 @@ mod tests {
         };
         assert_eq!(messages().loggp(), expected);
         assert_eq!(messages().loggp().message_ns(8), 20_014.0);
-        // The gap is longer than the messages: the processor is busy all the time.
+        // The gap is longer than the messages: the processor is always busy.
         let busy = Messages { small_ns: 64.0 * 90_000.0, ..messages() }.loggp();
         assert_eq!((busy.latency_ns, busy.overhead_ns), (0.0, 10_000.0));
         // Puts that take less than the round trip, as on a disturbed machine.
@@ -229,8 +232,8 @@ mod tests {
         assert_eq!((odd.gap_ns, odd.overhead_ns, odd.gap_per_byte_ns), (0.0, 0.0, 0.0));
     }
 
-    /// By the formulas and by the simulator, which know nothing of each other, two PEs take about
-    /// the same: a message and the barrier at the end.
+    /// The formulas and the simulator do not use each other. In both, two PEs take about the same
+    /// time: a message and the barrier at the end.
     #[test]
     fn model_and_simulation_agree_on_two_pes() {
         let parameters = Parameters { loggp: messages().loggp(), copy_gbps: 1e6 };
@@ -249,7 +252,7 @@ mod tests {
             let model_ns = parameters.call_ns(&query);
             let simulated_ns = simulate(&simulation, &query, &candidate).unwrap();
             let error = simulated_ns / model_ns - 1.0;
-            assert!(error.abs() < 0.1, "{query:?}: {simulated_ns} beside {model_ns}");
+            assert!(error.abs() < 0.1, "{query:?}: {simulated_ns}, and {model_ns} in the model");
         }
     }
 }

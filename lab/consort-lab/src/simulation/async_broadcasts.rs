@@ -9,26 +9,26 @@ use consort_sim::{Pe, Simulation};
 /// The settings of the broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The most children of a PE.
+    /// The largest number of children of a PE.
     pub k: u32,
-    /// Bytes of a chunk.
+    /// Bytes in a chunk.
     pub chunk_bytes: usize,
-    /// How a PE goes about its work.
+    /// The order in which a PE does its work.
     pub variant: Variant,
 }
 
 /// The throughput of several sources at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregate {
-    /// Megabytes that a PE receives in a second: the mean over all PEs.
+    /// The number of megabytes that a PE receives per second, as a mean over all PEs.
     pub mbps: f64,
     /// The messages of the source that completed the fewest, divided by those of the source that
     /// completed the most.
     pub fairness: f64,
 }
 
-/// The time of a broadcast from PE 0, in nanoseconds: from its call until every PE has the message,
-/// and the source has all acknowledgements. The mean of `calls` calls, each alone.
+/// Returns the time of a broadcast from PE 0, in nanoseconds: from its call until every PE has the
+/// message and the source has all acknowledgements. It is the mean of `calls` calls, each alone.
 ///
 /// # Errors
 /// When the simulation fails.
@@ -69,9 +69,9 @@ pub fn latency_ns(
     Ok(sum_ns / f64::from(calls))
 }
 
-/// The throughput when `sources` PEs, evenly spread, continuously broadcast messages of this many
-/// bytes. It is counted for `window_ns`, from `window_ns / 2` on. PEs next to each other would have
-/// children in each other's trees, and forward for all sources.
+/// Returns the throughput when `sources` PEs, evenly spread, continuously broadcast messages of
+/// this many bytes. It is measured for `window_ns`, starting at `window_ns / 2`. Adjacent sources
+/// would have children in each other's trees, and forward for all sources.
 ///
 /// # Errors
 /// When the simulation fails, or no message was received.
@@ -113,7 +113,7 @@ pub fn aggregate(
     let totals: Vec<u32> = (0..sources).map(|index| of_source(source(index, pes))).collect();
     let most = totals.iter().copied().max().unwrap_or(0);
     if most == 0 {
-        return Err(anyhow!("no message came through in {window_ns} ns"));
+        return Err(anyhow!("no message arrived in {window_ns} ns"));
     }
     let least = totals.iter().copied().min().unwrap_or(0);
     // A source does not receive its own messages.

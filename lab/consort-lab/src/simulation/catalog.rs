@@ -16,10 +16,10 @@ pub struct Described {
 }
 
 impl Described {
-    /// The first `pes` PEs of `machine`.
+    /// Returns the first `pes` PEs of `machine`.
     ///
     /// # Errors
-    /// When the machine has fewer.
+    /// When the machine has fewer PEs.
     pub fn of(machine: Machine, pes: u32) -> Result<Self> {
         let most = machine.pes();
         ensure!(
@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use consort_bench::{harness::Mode, query_json::sums};
 
-    /// The time of the model's choice, among all algorithms or those named `algorithm`, divided by
-    /// the best; both are simulated.
+    /// Returns the time of the model's choice, among all algorithms or those named `algorithm`,
+    /// divided by the best; both are simulated.
     fn penalty(name: &str, collective: Collective, bytes: usize, algorithm: Option<&str>) -> f64 {
         let machine = Machine::find(name).unwrap();
         let pes = machine.pes();
@@ -78,7 +78,7 @@ mod tests {
         if algorithm.is_none() {
             let model = Selector::new(&described, Measurements::Nothing);
             let choice = model.select(&CallSpec::from(&query)).unwrap().candidate;
-            // It may be made of the best of each part, and is then no candidate of its own.
+            // The choice may combine the best of each part. Then it is not one of the candidates.
             let is_combined = !candidates.contains(&choice);
             assert!(
                 *choice == chosen || is_combined && estimate_ns(&choice) <= estimate_ns(&chosen)
@@ -94,9 +94,9 @@ mod tests {
         simulated_ns(&chosen) / best_ns
     }
 
-    /// The model with contention determines the degree of OC-BCAST; nothing is searched.
+    /// The model with contention determines the degree of OC-BCAST, without a search.
     #[test]
-    fn a_trees_degree_is_chosen_by_formula() {
+    fn tree_degree_is_chosen_by_formula() {
         for lines in [1, 32, 96, 192, 1024] {
             let penalty = penalty("scc", Collective::Broadcast, 32 * lines, Some("oc_bcast"));
             assert!(penalty < 1.2, "{lines} lines: {penalty} times the best");

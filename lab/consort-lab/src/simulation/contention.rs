@@ -1,4 +1,4 @@
-//! Many cores access one message buffer: the experiment of Petrović 2015, section 4.1.3.
+//! Lets many cores access one message buffer: the experiment of Petrović 2015, section 4.1.3.
 
 use anyhow::{Result, anyhow};
 use consort::Rank;
@@ -17,8 +17,8 @@ pub struct Contention {
     pub slowest_ns: f64,
 }
 
-/// Makes the first `accessors` cores make such transfers with the buffer of core 0 at once, over
-/// and over for `window_ns`.
+/// Makes the first `accessors` cores repeat transfers with the buffer of core 0 at the same time,
+/// for `window_ns`.
 ///
 /// # Errors
 /// When the machine has fewer cores, or no such buffers.

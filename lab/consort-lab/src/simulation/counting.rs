@@ -1,14 +1,14 @@
-//! The programs for counting puts on a simulated cluster, by counting puts and by the operations
-//! that they replace.
+//! The programs for counting puts on a simulated cluster, with counting puts and with the
+//! operations that they replace.
 //!
-//! Source: Dinan et al. (2014), section 3. What is modelled: a counted put is one message, which
-//! adds to the counter where it lands; a flag is a message of its own; a fence, and a barrier's
-//! quiet, wait until receipts of all puts have come back, since "Portals presents the programmer
-//! with an unordered network"; the barrier is a dissemination of radix 2. The stencil computes in
-//! [`Compute::dependent_add_ns`](consort_sim::machines::Compute), two additions a point. Counters
-//! and flags count up and are never reset, which costs nothing here.
+//! Source: Dinan et al. (2014), section 3. In the model, a counted put is one message, which adds
+//! to the counter at its target. A flag is a separate message. A fence, and the quiet of a barrier,
+//! wait until receipts of all puts have come back, because "Portals presents the programmer with an
+//! unordered network". The barrier is a dissemination of radix 2. The stencil computes in
+//! [`Compute::dependent_add_ns`](consort_sim::machines::Compute), with two additions per point.
+//! Counters and flags only count up and are never reset, which costs nothing here.
 //!
-//! The data are checked where they arrive.
+//! The data is checked on arrival.
 
 use anyhow::{Result, ensure};
 use consort::Rank;
@@ -21,33 +21,33 @@ use consort_sim::{
 
 use super::program::barrier;
 
-/// How a PE tells another one that it has its data.
+/// How a PE notifies another one that its data is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// The put counts.
+    /// The put adds to a counter.
     Counted,
-    /// A fence follows, and a flag.
+    /// A fence and a flag follow.
     Flag,
-    /// All puts complete, and a barrier follows.
+    /// All puts complete, then a barrier follows.
     Barrier,
 }
 
 impl Notification {
-    /// In the order of [`METHODS`](consort_bench::workloads::counting::METHODS).
+    /// All notifications, in the order of [`METHODS`](consort_bench::workloads::counting::METHODS).
     pub const EVERY: [Self; 3] = [Self::Counted, Self::Flag, Self::Barrier];
 }
 
-/// Bytes of a counter, a flag, and a value of the stencil.
+/// Bytes in a counter, a flag, and a value of the stencil.
 const WORD: usize = size_of::<u64>();
-/// Round trips, rounds of an all-to-all, and iterations of the stencil.
+/// The numbers of round trips, of rounds of an all-to-all, and of iterations of the stencil.
 const ROUND_TRIPS: u32 = 8;
 const ROUNDS: u32 = 3;
 const ITERATIONS: usize = 2;
 
-/// A cluster with so many PEs on a node.
+/// Returns a cluster with `pes_per_node` PEs on each node.
 ///
 /// # Errors
-/// When the machine is no cluster.
+/// When the machine is not a cluster.
 pub fn with_pes_per_node(mut machine: Machine, pes_per_node: u32) -> Result<Machine> {
     let name = machine.name.clone();
     let Kind::Cluster(cluster) = &mut machine.kind else {
@@ -57,7 +57,7 @@ pub fn with_pes_per_node(mut machine: Machine, pes_per_node: u32) -> Result<Mach
     Ok(machine)
 }
 
-/// The memory of a PE: that of the data, and two words that count.
+/// The memory of a PE: that of the data, and two counting words.
 #[derive(Clone, Copy)]
 struct Memory {
     bytes: usize,
@@ -98,7 +98,7 @@ impl Memory {
         self.count(call, (to, turn), 0, Span::heap(0, 0)).await
     }
 
-    /// Puts data at the one peer that waits for them.
+    /// Puts data at the peer that waits for it, and notifies the peer.
     async fn notify(
         self,
         call: &Call<'_>,
@@ -122,12 +122,12 @@ fn all(ended_ns: Vec<Result<f64, Poisoned>>) -> Result<f64> {
     Ok(ended_ns.into_iter().fold(0.0, f64::max))
 }
 
-/// Half a round trip of a ball between two nodes, in nanoseconds.
+/// Returns half the round trip of a ball between two nodes, in nanoseconds.
 ///
 /// # Errors
 /// When the simulation fails.
 pub fn half_trip_ns(machine: &Machine, notification: Notification, bytes: usize) -> Result<f64> {
-    // A place for the ball that comes, and one for the ball that goes.
+    // A place for the incoming ball, and one for the outgoing ball.
     let memory = Memory::of(2 * bytes);
     let machine = with_pes_per_node(machine.clone(), 1)?;
     let simulation = Simulation::on(machine, 2).heap_bytes(memory.all_bytes());
@@ -149,7 +149,7 @@ pub fn half_trip_ns(machine: &Machine, notification: Notification, bytes: usize)
     Ok(all(outcome.results)? / f64::from(2 * ROUND_TRIPS))
 }
 
-/// A round in which every PE sends a message to every PE, in nanoseconds.
+/// Returns the time of a round in which every PE sends a message to every PE, in nanoseconds.
 ///
 /// # Errors
 /// When the simulation fails.
@@ -160,7 +160,7 @@ pub fn all_to_all_ns(
     bytes: usize,
 ) -> Result<f64> {
     let count = pes as usize;
-    // Two buffers, in turn, and the message that is sent.
+    // Two buffers, used in turn, and the message to send.
     let own = 2 * count * bytes;
     let memory = Memory::of(own + bytes);
     let simulation = Simulation::on(machine.clone(), pes).heap_bytes(memory.all_bytes());
@@ -223,21 +223,22 @@ async fn round_of(
 pub struct Grid {
     /// The columns, which PEs share.
     pub columns: usize,
-    /// The rows, each of which takes a notification of every PE but the last.
+    /// The rows. Every PE but the last sends a notification for each row.
     pub rows: usize,
 }
 
 impl Grid {
-    /// The operations on doubles of an iteration in a time, in 10^9 a second.
+    /// Returns the operations on doubles of an iteration that takes a given time, in 10^9 per
+    /// second.
     pub fn gflops(self, iteration_ns: f64) -> f64 {
         2.0 * self.columns as f64 * self.rows as f64 / iteration_ns
     }
 }
 
-/// An iteration of the pipelined stencil, in nanoseconds.
+/// Returns the time of an iteration of the pipelined stencil, in nanoseconds.
 ///
 /// # Errors
-/// When the simulation fails, or nothing is known of what the machine computes.
+/// When the simulation fails, or the description does not have the machine's computing rates.
 pub fn stencil_ns(
     machine: &Machine,
     pes: u32,
@@ -250,9 +251,10 @@ pub fn stencil_ns(
         _ => None,
     };
     let add_ns = compute.and_then(|compute| compute.dependent_add_ns);
-    ensure!(add_ns.is_some(), "{}: nothing is known of its additions", machine.name);
+    ensure!(add_ns.is_some(), "{}: the description has no time of an addition", machine.name);
     let point_ns = 2.0 * add_ns.unwrap_or_default();
-    // A value of each row from the left neighbour, on PE 0 that of the corner, and the own one.
+    // A value of each row from the left neighbour (on PE 0 that of the corner), and the PE's own
+    // value.
     let own = (rows + 1) * WORD;
     let memory = Memory::of(own + WORD);
     let simulation = Simulation::on(machine.clone(), pes).heap_bytes(memory.all_bytes());

@@ -1,12 +1,12 @@
-//! One core interrupts many: the experiment of Petrović 2015, section 3.3.4.
+//! Lets one core interrupt many: the experiment of Petrović 2015, section 3.3.4.
 
 use anyhow::{Result, ensure};
 use consort::Rank;
 use consort_fabric::{Notification, Notifications, Then};
 use consort_sim::{Pe, Simulation};
 
-/// Makes core 0 interrupt the first `cores` cores at once, itself among them. Returns the time from
-/// there until each of them has its interrupt, in nanoseconds.
+/// Makes core 0 interrupt the first `cores` cores at once, including itself. Returns the time until
+/// each of them has its interrupt, in nanoseconds.
 ///
 /// # Errors
 /// When the machine has fewer cores.
@@ -28,6 +28,6 @@ pub fn interrupts_ns(simulation: &Simulation, cores: u32) -> Result<Vec<f64>> {
         Some(pe.now_ns() - began_ns)
     })?;
     let times: Vec<f64> = outcome.results.into_iter().flatten().collect();
-    ensure!(times.len() == cores as usize, "the machine has no {cores} cores to interrupt");
+    ensure!(times.len() == cores as usize, "the machine does not have {cores} cores to interrupt");
     Ok(times)
 }

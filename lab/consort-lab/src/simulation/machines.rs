@@ -1,4 +1,4 @@
-//! The machines that can be simulated, by name: the shipped ones, and this machine.
+//! The machines that can be simulated, by name: the built-in ones, and this machine.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,16 @@ use consort_tuner::{Arrival, default_path};
 /// The name of the description of this machine.
 const HOST: &str = "host";
 
-/// The machine of this name: a shipped one, that of a description's path, or this machine.
+/// Returns the machine of this name: a built-in one, the one at a description's path, or this
+/// machine.
 ///
 /// # Errors
-/// When there is none, or its description has an error.
+/// When the machine does not exist, or its description has an error.
 pub fn find(name: &str) -> Result<Machine> {
     Ok(Machine::find(&place(name)?)?)
 }
 
-/// The path of the description of this machine: beside wisdom.
+/// Returns the path of the description of this machine, which is next to the wisdom.
 ///
 /// # Errors
 /// When there is no configuration directory.
@@ -25,7 +26,8 @@ pub fn host_path() -> Result<PathBuf> {
     Ok(default_path(Arrival::Together)?.with_file_name("host.toml"))
 }
 
-/// The path of the description of this machine if `name` is `host`; any other name as it is.
+/// Returns the path of the description of this machine if `name` is `host`. Returns any other name
+/// unchanged.
 ///
 /// # Errors
 /// When this machine has no description.

@@ -10,7 +10,7 @@ use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
 
 use consort_bench::harness::Mode;
 
-/// The entry and exit barrier of Strict calls.
+/// Returns the entry and exit barrier of Strict calls.
 pub fn barrier() -> Candidate {
     Candidate::new("dissemination").with("radix", 2)
 }
@@ -18,7 +18,7 @@ pub fn barrier() -> Candidate {
 /// Calls of one collective.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The call; if it combines, it sums integers.
+    /// The call. If it combines data, it sums integers.
     pub query: Query,
     /// The algorithm with its parameters.
     pub candidate: Candidate,
@@ -48,8 +48,8 @@ pub struct Played {
 }
 
 impl Played {
-    /// The time of a call, in nanoseconds: the median of single calls, or the mean of calls in a
-    /// row after the first, which fills the pipeline.
+    /// Returns the time of a call, in nanoseconds: the median of single calls, or the mean of calls
+    /// in a row after the first, which fills the pipeline.
     ///
     /// # Errors
     /// When no call was timed.
@@ -64,29 +64,29 @@ impl Played {
 }
 
 impl Program {
-    /// A single call from or to PE 0.
+    /// Returns a single call from or to PE 0.
     pub fn once(query: Query, candidate: &Candidate) -> Self {
         Self { query, candidate: candidate.clone(), root: Rank(0), mode: Mode::Latency, calls: 1 }
     }
 
-    /// Bytes of a block.
+    /// Returns the number of bytes in a block.
     pub fn bytes(&self) -> usize {
         usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
     }
 
-    /// Bytes of symmetric memory that its buffers take on a PE.
+    /// Returns the number of bytes of symmetric memory that its buffers take on a PE.
     pub fn heap_bytes(&self) -> usize {
         let Query { collective, pes, symmetric, .. } = self.query;
         let blocks = collective.source_blocks(pes, true) + collective.target_blocks(pes, true);
         if symmetric { blocks as usize * self.bytes() } else { 0 }
     }
 
-    /// The description of one of its calls.
+    /// Returns the description of one of its calls.
     fn call(&self) -> CallSpec {
         CallSpec { root: self.root, ..CallSpec::from(&self.query) }
     }
 
-    /// The setting for which its schedule is made.
+    /// Returns the setting for which its schedule is made.
     pub fn setting(&self, capabilities: Capabilities) -> Setting {
         Setting::of(self.call(), capabilities)
     }
@@ -99,7 +99,7 @@ impl Program {
         self.play_showing(simulation, &|_| {})
     }
 
-    /// Runs the program, and passes the share of the calls that is complete to `show`.
+    /// Runs the program, and passes the completed share of the calls to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].
@@ -175,7 +175,7 @@ impl Player<'_> {
         };
         let mut times = Times::new();
         for call in 0..calls {
-            // Symmetric memory is written once: peers may read it early or late.
+            // Symmetric memory is written once, because peers may read it early or late.
             let sent = if symmetric { 0 } else { call };
             let mut source = self.data.source(self.program, pe.rank(), sent);
             let has_data = collective == Collective::Broadcast && is_root;
@@ -198,7 +198,7 @@ impl Player<'_> {
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
             times.push((done.entered_ns, done.left_ns));
-            // With exit mode None data may move until all PEs have left.
+            // With exit mode None, data may move until all PEs have left.
             if symmetric && query.sync.exit == SyncMode::None {
                 if call + 1 < calls {
                     self.note_left(calls, pe.size());
@@ -215,7 +215,7 @@ impl Player<'_> {
         Ok(times)
     }
 
-    /// Notes that a PE has left a call.
+    /// Records that a PE has left a call.
     fn note_left(&self, calls: u64, pes: u32) {
         self.left.set(self.left.get() + 1);
         (self.show)(self.left.get() as f64 / (calls * u64::from(pes)) as f64);
@@ -228,9 +228,10 @@ struct Data {
     pattern: Vec<u8>,
 }
 
-/// The number of successive calls that send different data: more than can be pending at once.
+/// The number of consecutive calls that send different data. It is larger than the number of calls
+/// that can be pending at once.
 const DIFFERENT: u8 = 64;
-/// Bytes of the numbers that a reduction adds.
+/// Bytes in the numbers that a reduction adds.
 const WORD: usize = size_of::<u64>();
 
 impl Data {
@@ -239,14 +240,15 @@ impl Data {
         Self { bytes, pattern: (0..bytes + usize::from(DIFFERENT)).map(byte).collect() }
     }
 
-    /// Block `index` of the contribution of PE `rank` to a call that combines nothing.
+    /// Returns block `index` of the contribution of PE `rank` to a call that combines nothing.
     fn block(&self, rank: Rank, index: u32, call: u64) -> &[u8] {
         let turn = call + 5 * u64::from(rank.0) + 11 * u64::from(index);
         &self.pattern[usize::try_from(turn % u64::from(DIFFERENT)).unwrap_or(0)..][..self.bytes]
     }
 
-    /// The numbers of block `index` of PE 0's contribution to a sum; other PEs add multiples of
-    /// them. They are so small that the sum of all multiples is not larger than a word.
+    /// Returns the numbers of block `index` of PE 0's contribution to a sum. Other PEs add
+    /// multiples of them. The numbers are small enough that the sum of all multiples fits in a
+    /// word.
     fn words(&self, index: u32) -> impl Iterator<Item = u64> {
         self.block(Rank(0), index, 0).chunks_exact(WORD).map(|word| {
             let [low, middle, high, ..] = *word else { return 0 };
@@ -254,12 +256,12 @@ impl Data {
         })
     }
 
-    /// The numbers of block `index`, multiplied by `times`.
+    /// Returns the numbers of block `index`, multiplied by `times`.
     fn multiple(&self, index: u32, times: u64) -> impl Iterator<Item = u8> {
         self.words(index).flat_map(move |word| (word * times).to_ne_bytes())
     }
 
-    /// The contribution of a PE to a call.
+    /// Returns the contribution of a PE to a call.
     fn source(&self, program: &Program, rank: Rank, call: u64) -> Vec<u8> {
         let Query { collective, pes, .. } = program.query;
         let blocks = 0..collective.source_blocks(pes, rank == program.root);
@@ -269,7 +271,7 @@ impl Data {
         blocks.flat_map(|index| self.block(rank, index, call)).copied().collect()
     }
 
-    /// Whether a PE has received the correct data.
+    /// Returns whether a PE has received the correct data.
     fn is_right(&self, program: &Program, me: Rank, call: u64, received: &[u8]) -> bool {
         let (Query { collective, pes, .. }, root) = (program.query, program.root);
         if collective.target_blocks(pes, me == root) == 0 {
@@ -302,10 +304,10 @@ impl Data {
     }
 }
 
-/// The median of the calls' times, in nanoseconds.
+/// Returns the median of the calls' times, in nanoseconds.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no call.
 fn median_ns(calls_ns: &[f64]) -> Result<f64> {
     let mut sorted = calls_ns.to_vec();
     sorted.sort_by(f64::total_cmp);

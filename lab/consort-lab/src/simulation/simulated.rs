@@ -26,16 +26,16 @@ use consort_bench::{
 pub struct Conditions {
     /// The machine.
     pub machine: Machine,
-    /// The bytes of its lines.
+    /// Bytes in its lines.
     pub line_bytes: usize,
     /// The seed of random delays.
     pub seed: u64,
-    /// The effects that are simulated.
+    /// The simulated effects.
     pub effects: Effects,
 }
 
 impl Conditions {
-    /// A size for people: in lines, if it is a multiple of a line, and in bytes.
+    /// Returns a size as text: in lines, if it is a multiple of a line, and in bytes.
     pub fn size(&self, bytes: u64) -> String {
         let (shown, line_bytes) = (units::size(bytes), self.line_bytes as u64);
         if !bytes.is_multiple_of(line_bytes) {
@@ -44,17 +44,17 @@ impl Conditions {
         format!("{}, {shown}", units::counted(bytes / line_bytes, "line"))
     }
 
-    /// Whether lines are transferred between coherent caches.
+    /// Returns whether lines are transferred between coherent caches.
     pub fn is_coherent(&self) -> bool {
         matches!(self.machine.kind, Kind::Coherent(_))
     }
 
-    /// The effects that are simulated, in words.
+    /// Returns the simulated effects as text.
     pub fn how(&self) -> String {
         let Effects { contention, distances, fitted, .. } = self.effects;
         let distances = if distances { "its distances" } else { "all distances the shortest" };
         let queues = if contention { "contention" } else { "nobody queues" };
-        let fitted = if fitted { "with what is fitted" } else { "nothing fitted" };
+        let fitted = if fitted { "with parameters fitted" } else { "nothing fitted" };
         format!("{distances}, {queues}, {fitted} to outcomes")
     }
 }
@@ -62,17 +62,17 @@ impl Conditions {
 /// The results of one simulation, for one call.
 #[derive(Debug)]
 pub struct Simulated {
-    /// The program that was simulated.
+    /// The simulated program.
     pub program: Program,
     /// The time from the first entry to the last exit or, in a row, from exit to exit.
     pub call_ns: f64,
     /// The times of all calls.
     calls_ns: Vec<f64>,
-    /// Messages, signals, puts and gets of all PEs.
+    /// The messages, signals, puts and gets of all PEs.
     pub messages: f64,
-    /// Bytes in them.
+    /// The number of bytes in them.
     pub message_bytes: f64,
-    /// Transfers of cache lines, on coherent machines.
+    /// The transfers of cache lines, on coherent machines.
     pub transfers: f64,
     /// The mean time of all PEs.
     pub mean: Spent,
@@ -93,21 +93,21 @@ pub struct Simulated {
 pub struct Spent {
     /// The time for each cause that the simulator knows.
     pub by_cause_ns: [f64; Cause::EVERY.len()],
-    /// The rest, in which the PE waits.
+    /// The rest of the time, in which the PE waits.
     pub waiting_ns: f64,
 }
 
 impl Spent {
-    /// The time that `pes` PEs spent in this many calls each.
+    /// Returns the time that `pes` PEs spent in this many calls each.
     fn of(total: &Total, within_ns: f64, pes: u32, calls: u64) -> Self {
         let whole = f64::from(pes) * calls as f64;
         let by_cause_ns = Cause::EVERY.map(|cause| total.spent_ns(cause) / whole);
-        // A random delay may make an operation shorter than the time that was accounted for it.
+        // A random delay may make an operation shorter than the time that its account has for it.
         let waiting_ns = (within_ns / whole - by_cause_ns.iter().sum::<f64>()).max(0.0);
         Self { by_cause_ns, waiting_ns }
     }
 
-    /// The times by name, in hundredths of a nanosecond, for programs.
+    /// Returns the times by name, in hundredths of a nanosecond, for programs.
     fn record(&self) -> BTreeMap<String, f64> {
         let cause = |(cause, ns): (Cause, f64)| {
             (format!("{}_ns", cause.name().replace('-', "_")), hundredths(ns))
@@ -132,7 +132,7 @@ struct Details {
     near: bool,
     contention: bool,
     fitted: bool,
-    /// Of all PEs, per call.
+    /// The counts of all PEs, per call.
     messages: f64,
     message_bytes: f64,
     /// Transfers of cache lines; null on machines without coherent caches.
@@ -145,7 +145,7 @@ struct Details {
 }
 
 impl Simulated {
-    /// Simulates, and passes the share that is complete to `show`.
+    /// Simulates, and passes the completed share to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].
@@ -173,13 +173,13 @@ impl Simulated {
         })
     }
 
-    /// The bytes of a call divided by its time, in 10^6 B/s; `None` for a barrier.
+    /// Returns the bytes of a call divided by its time, in 10^6 B/s, or `None` for a barrier.
     pub fn mbps(&self) -> Option<f64> {
         let bytes = self.program.query.bytes;
         (bytes > 0).then(|| bytes as f64 / self.call_ns * 1e3)
     }
 
-    /// The results as JSON.
+    /// Returns the results as JSON.
     pub fn record(&self, conditions: &Conditions) -> Record {
         let Program { query, candidate, root, mode, .. } = &self.program;
         let figure = Figure {

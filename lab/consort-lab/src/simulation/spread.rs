@@ -1,5 +1,5 @@
-//! The tree by which data spread from the root, was combined at the root, or by which PE 0's
-//! arrival at a barrier became known.
+//! The tree along which data spread from the root or was combined at the root, or along which PE
+//! 0's arrival at a barrier became known.
 //!
 //! It is derived from the trace. In a broadcast, a PE's parent is the PE from which it first
 //! received data. In a reduction, it is the PE to which it last sent data. In a barrier, it is the
@@ -30,7 +30,7 @@ pub struct Node {
     pub rank: u32,
     /// The root has depth 0.
     pub depth: usize,
-    /// The row: leaves have successive rows, and other nodes are in the middle of their children.
+    /// The row: leaves have consecutive rows, and other nodes are in the middle of their children.
     pub row: f64,
     /// Whether it has no children.
     pub is_leaf: bool,
@@ -38,7 +38,7 @@ pub struct Node {
     pub edge: Option<Edge>,
 }
 
-/// The messages of the tree, by the PE that is not the parent.
+/// Returns the messages of the tree, by the PE that is not the parent.
 fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edge>> {
     let mut messages: Vec<(Edge, &Step)> =
         trace.steps().iter().filter_map(|step| Some((message(step)?, step))).collect();
@@ -59,7 +59,7 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
         return edges;
     }
     known[root as usize] = Some(0);
-    // The first informed PE that changed each counter: later readers of the counter learn from it.
+    // The first informed PE that changed each counter. Later readers of the counter learn from it.
     let mut counters: HashMap<u32, Edge> = HashMap::new();
     for (edge, step) in messages {
         let knows = |pe: u32| known[pe as usize].is_some_and(|since| since <= edge.from_ps);
@@ -71,7 +71,7 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
             (edge.from, first.map(|first| Edge { to: edge.from, to_ps: edge.to_ps, ..first }))
         } else {
             // A PE that sends data has it. The receiver's step does not contain the time at which
-            // sending began.
+            // sending started.
             (edge.to, (knows(edge.from) || step.what == "receive").then_some(edge))
         };
         if let (Some(edge), None) = (edge, known[informed as usize]) {
@@ -82,13 +82,13 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
     edges
 }
 
-/// Whether a step is an operation on a word that several PEs change.
+/// Returns whether a step is an operation on a word that several PEs change.
 fn is_word(step: &Step) -> bool {
     matches!(step.what, "count" | "atomic")
 }
 
-/// The message of a step, if it has one. A message is counted where it is received, not where it is
-/// sent.
+/// Returns the message of a step, if it has one. A message is counted at its receiver, not at its
+/// sender.
 fn message(step: &Step) -> Option<Edge> {
     let (me, peer) = (step.pe, step.peer?);
     let (from, to) = match step.what {
@@ -104,11 +104,12 @@ fn message(step: &Step) -> Option<Edge> {
     })
 }
 
-/// The tree: each PE after its parent. PEs without a parent are further roots.
+/// Returns the tree, with each PE after its parent. PEs without a parent are additional roots.
 pub fn tree(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Node> {
     let mut edges = edges(what, trace, pes, root);
     for edge in edges.iter_mut().flatten() {
-        // A receiver's step begins with waiting; the message was sent when its sender's step began.
+        // A receiver's step starts with waiting. The message was sent when its sender's step
+        // started.
         let sent = trace.steps().iter().rev().find(|step| {
             let pair = (step.pe, step.peer) == (edge.from, Some(edge.to));
             step.what == "send" && pair && step.from_ps < edge.to_ps
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
     use consort_bench::query_json::sums;
 
-    /// The parent of each PE but the root, from a trace on the SCC.
+    /// Returns the parent of each PE but the root, from a trace on the SCC.
     fn parents(collective: Collective, candidate: &str, pes: u32, root: u32) -> Vec<(u32, u32)> {
         let is_barrier = collective == Collective::Barrier;
         let (sync, bytes) = if is_barrier { (SyncModes::STRICT, 0) } else { (SyncModes::MINE, 64) };
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn contributions_travel_up_the_tree() {
+    fn contributions_move_up_the_tree() {
         let binomial = [(1, 0), (2, 0), (3, 2), (4, 0), (5, 4), (6, 4), (7, 6)];
         assert_eq!(parents(Collective::Reduce, "knomial(radix=2)", 8, 0), binomial);
     }

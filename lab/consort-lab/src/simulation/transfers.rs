@@ -1,4 +1,4 @@
-//! Puts and gets of one core alone, and with a link of the mesh under load: the experiments of
+//! Puts and gets of a single core, and with a link of the mesh under load: the experiments of
 //! Petrović 2015, sections 4.1.2 and 4.1.3.
 
 use anyhow::{Context, Result, anyhow};
@@ -9,9 +9,9 @@ use consort_sim::{Buffer, Call, Operands, Pe, Simulation};
 /// A kind of transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// From a peer's message buffer to the own one.
+    /// From a peer's message buffer to the core's own.
     Get,
-    /// From the own message buffer to a peer's.
+    /// From the core's own message buffer to a peer's.
     Put,
     /// From a peer's message buffer to memory.
     GetToMemory,
@@ -31,7 +31,7 @@ impl Transfer {
         }
     }
 
-    /// Makes the transfer over and over for `window_ns`; nothing if there are no such buffers.
+    /// Repeats the transfer for `window_ns`. Returns nothing if there are no such buffers.
     pub(super) async fn repeat(
         self,
         pe: &Pe<'_>,
@@ -49,7 +49,7 @@ impl Transfer {
     }
 }
 
-/// What came of a transfer that was made over and over.
+/// The result of a repeated transfer.
 pub(super) struct Repeated {
     pub(super) mean_ns: f64,
     count: f64,
@@ -60,11 +60,11 @@ fn operands(bytes: usize) -> Operands<'static> {
     Operands { source: memory(), target: memory(), ..Operands::NONE }
 }
 
-/// The time of a transfer between core 0 and `peer`, of memory that is not in the caches, in
-/// nanoseconds, while all others are idle.
+/// Returns the time of a transfer between core 0 and `peer`, in nanoseconds, while all other cores
+/// are idle. The memory is not in the caches.
 ///
 /// # Errors
-/// When the machine has no such core, or no message buffers of so many bytes.
+/// When the machine does not have this core, or has no message buffers of this size.
 pub fn transfer_ns(
     simulation: &Simulation,
     transfer: Transfer,
@@ -83,28 +83,28 @@ pub fn transfer_ns(
     outcome.results.into_iter().flatten().next().context("core 0 ended early")
 }
 
-/// What cores do while a link is under load.
+/// The work of the cores while a link is under load.
 #[derive(Clone, Copy)]
 pub struct Load<'l> {
-    /// The core that is timed, and the one whose buffer it gets from.
+    /// The timed core, and the core whose buffer it gets from.
     pub timed: (Rank, Rank),
-    /// For each core, the one whose buffer it gets from over and over, if it does.
+    /// For each core, the core whose buffer it repeatedly gets from, if it does.
     pub from: &'l dyn Fn(Rank) -> Option<Rank>,
 }
 
-/// What came of it.
+/// The result of the load.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
     /// The mean time of the timed core's gets, in nanoseconds.
     pub mean_ns: f64,
-    /// The gets that the others have completed.
+    /// The number of gets that the other cores completed.
     pub others: f64,
 }
 
 /// Makes cores get for `window_ns`, and times one of them.
 ///
 /// # Errors
-/// When the machine has too few cores, or no message buffers of so many bytes.
+/// When the machine has too few cores, or no message buffers of this size.
 pub fn loaded(
     simulation: &Simulation,
     load: Load<'_>,

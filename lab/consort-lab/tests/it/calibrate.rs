@@ -1,4 +1,5 @@
-//! `consort-lab calibrate` and `consort-lab predict`: this machine described, and the description judged.
+//! Tests `consort-lab calibrate` and `consort-lab predict`: the description of this machine, and
+//! its check.
 
 use std::{
     fs,
@@ -8,7 +9,7 @@ use std::{
 
 use consort_sandbox::commands::says;
 
-/// Runs the command with wisdom, and so the configuration, in a folder.
+/// Runs the command with its wisdom, and therefore its configuration, in a folder.
 fn consort(folder: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_consort-lab"))
         .args(words)
@@ -49,7 +50,8 @@ fn this_machine_is_described_and_can_be_simulated() {
 
     let words = ["calibrate", "--budget", "0", "--output", "mine.toml"];
     assert!(shown(folder.path(), &words).starts_with("mine: "));
-    // Where the cores are elsewhere by now, nothing can be judged, and that is said.
+    // If the cores have moved in the meantime, the description cannot be checked, and the command
+    // says so.
     let words =
         ["predict", "--machine", "./mine.toml", "--bytes", "8", "--budget", "0.2", "--json"];
     let output = consort(folder.path(), &words);
@@ -74,7 +76,12 @@ fn bad_input_is_refused() {
     fs::write(path.join("file"), "").unwrap();
     let words = ["calibrate", "--budget", "0", "--output", "file/mine.toml"];
     refused(path, &words, 1, &["cannot write file/mine.toml"]);
-    refused(path, &["predict", "--machine", "scc"], 2, &["scc: only machines of coherent caches"]);
+    refused(
+        path,
+        &["predict", "--machine", "scc"],
+        2,
+        &["scc: only machines with coherent caches"],
+    );
     let niagara = "niagara2-x4";
     let words = ["predict", "--machine", niagara, "--pes", "3000"];
     refused(path, &words, 2, &["--pes 3000", "has 256 PEs", "usable here"]);

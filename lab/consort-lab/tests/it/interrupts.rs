@@ -1,4 +1,4 @@
-//! Interrupts: a simulation or an experiment ends in order, and shows what is whole.
+//! Tests interrupts: a simulation or an experiment ends in order, and shows its complete results.
 
 use std::{
     io::{BufRead, BufReader},
@@ -34,7 +34,7 @@ fn interrupted_reproduction_shows_finished_claims() {
     assert_eq!(child.wait().expect("the command ends").code(), Some(130));
     assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
     while let Some(line) = next() {
-        assert!(!line.starts_with("H1: "), "half a claim is none: {line}");
+        assert!(!line.starts_with("H1: "), "half a claim is not shown: {line}");
     }
 }
 
@@ -45,12 +45,12 @@ fn reproduction_interrupted_in_its_only_claim_shows_nothing() {
     let complaint = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(130), "{complaint}");
     assert!(complaint.contains(NOTHING), "{complaint}");
-    assert!(stdout.is_empty(), "half a claim is none");
+    assert!(stdout.is_empty(), "half a claim is not shown");
 }
 
-/// Half a result is none; a command shows what was nearly done.
+/// Half a result is useless, so a command shows only complete results.
 #[test]
-fn commands_end_alike_when_interrupted() {
+fn commands_end_the_same_way_when_interrupted() {
     for line in [
         "calibrate --budget 600 --output ./host.toml",
         "sim broadcast --machine cluster --pes 1024 --bytes 4M --calls 1000000 --algorithm flat",
@@ -77,7 +77,7 @@ fn interrupted_prediction_exits_like_others() {
     assert!([SOME, NOTHING].iter().any(|said| complaint.contains(said)), "{complaint}");
 }
 
-/// Of several simulations those that are over are shown.
+/// Of several simulations, the finished ones are shown.
 #[test]
 fn interrupted_simulation_shows_finished_ones() {
     let line = "sim barrier --pes 2 --param radix=2 --json --calls 1000000 --algorithm flat \

@@ -1,4 +1,4 @@
-//! `consort-lab machines`: what it shows, and what it says when there is nothing to show.
+//! Tests the output of `consort-lab machines`, and its errors.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// Runs `consort-lab machines` with wisdom, and so the configuration, in a folder.
+/// Runs `consort-lab machines` with its wisdom, and therefore its configuration, in a folder.
 fn machines(folder: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_consort-lab"))
         .arg("machines")
@@ -38,22 +38,23 @@ fn fails(folder: &Path, words: &[&str], status: i32, says: &str) {
     assert!(output.stdout.is_empty(), "{words:?}");
 }
 
-/// The names in the first column of the list.
+/// Returns the names in the first column of the list.
 fn names(folder: &Path) -> Vec<String> {
     let summaries = shown(folder, &["--json"]);
     let name = |line: &str| {
-        let summary: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+        let summary: serde_json::Value =
+            serde_json::from_str(line).expect("an object on each line");
         summary["name"].as_str().expect("a name").to_owned()
     };
     summaries.lines().map(name).collect()
 }
 
-/// `cluster` copies 5 GB/s in a node, and its network takes 6 ns a byte.
+/// `cluster` copies 5 GB/s in a node, and its network takes 6 ns per byte.
 #[test]
 fn byte_time_within_a_node_is_in_nanoseconds() {
     let folder = tempfile::tempdir().unwrap();
     let page = shown(folder.path(), &["cluster"]);
-    let row = page.lines().find_map(|line| line.trim_start().strip_prefix("gap a byte"));
+    let row = page.lines().find_map(|line| line.trim_start().strip_prefix("gap per byte"));
     let times: Vec<&str> = row.expect("a row").split_whitespace().collect();
     let [inside, "ns", between, "ns"] = times[..] else { panic!("{times:?}") };
     assert_eq!([inside, between].map(str::parse::<f64>), [Ok(0.2), Ok(6.0)]);
@@ -99,7 +100,7 @@ fn costs_are_in_nanoseconds_and_fitted_ones_marked() {
 }
 
 #[test]
-fn a_description_can_be_taken_changed_and_shown() {
+fn description_can_be_copied_changed_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let text = shown(folder.path(), &["scc", "--source"]);
     fs::write(folder.path().join("mine.toml"), text.replace("rows = 4", "rows = 3")).unwrap();
@@ -128,11 +129,16 @@ fn host_description_is_found_next_to_wisdom() {
 fn unknown_machine_error_lists_known_ones() {
     let folder = tempfile::tempdir().unwrap();
     let known = names(folder.path()).join(", ");
-    fails(folder.path(), &["ssc"], 2, &format!("no machine `ssc`: expected {known}, or the path"));
+    fails(
+        folder.path(),
+        &["ssc"],
+        2,
+        &format!("unknown machine `ssc`: expected {known}, or the path"),
+    );
     refused(folder.path(), &["ssc.toml"], "cannot read ssc.toml: No such file");
 }
 
-/// The keys of a value and of all values in it.
+/// Collects the keys of a value and of all values in it.
 fn keys(value: &toml::Value, found: &mut BTreeSet<String>) {
     match value {
         toml::Value::Table(table) => {

@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Runs the command in an empty folder, with wisdom of its own and no other programs.
+/// Runs the command in an empty folder, with its own wisdom and no other programs.
 fn lab(line: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort-lab"));
@@ -33,7 +33,7 @@ fn stdout(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The objects that a command prints, one a line.
+/// Returns the objects that a command prints, one per line.
 fn objects(line: &str) -> Vec<Value> {
     stdout(line).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

@@ -1,4 +1,4 @@
-//! `consort-lab model`: the estimates of all algorithms on a described machine.
+//! Tests `consort-lab model`: the estimates of all algorithms on a described machine.
 
 use consort_sandbox::commands::says;
 

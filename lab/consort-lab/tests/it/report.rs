@@ -1,4 +1,4 @@
-//! Results as HTML. A browser opens the reports in `ci/report`.
+//! Tests results as HTML. A browser opens the reports in `ci/report`.
 
 use std::{fs, process::Output};
 
@@ -42,7 +42,7 @@ fn prediction_is_compared_with_measurement() {
     assert!(output.status.success(), "{}", said(&output));
     let line = "predict --machine ./mine.toml --bytes 8,1k --sync mine --budget 0.5";
     let output = lab(&folder, &format!("{line} --report report.html --csv=calls.csv"));
-    // On a machine whose cores change nothing may count.
+    // On a machine whose cores change, there may be no valid measurement.
     if output.status.success() {
         let html = read(&folder, "report.html");
         assert!(html.contains("Predicted and measured") && html.contains("as measured"), "{html}");

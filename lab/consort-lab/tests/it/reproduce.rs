@@ -1,4 +1,4 @@
-//! `consort-lab reproduce`, with the smallest budgets.
+//! Tests `consort-lab reproduce` with the smallest budgets.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn several_claims_print_in_order() {
     assert!(of("H5") > 0 && of("H1") > 0, "{objects:?}");
 }
 
-/// The simulated messages; which algorithms are there, and what wins, is not for a test.
+/// Tests the simulated messages. Which algorithms exist and which one wins is not tested.
 #[test]
 fn dissemination_messages_match_the_paper() {
     let objects = objects("reproduce G6 --pes 4 --budget 0 --here --json");
@@ -56,7 +56,7 @@ fn dissemination_messages_match_the_paper() {
         objects.iter().filter(|object| object["unit"] == "messages").collect();
     assert!(messages.len() >= 3, "{objects:?}");
     for object in messages {
-        // Those of an all-gather that wrap around are two.
+        // Messages of an all-gather that wrap around are sent as two.
         let wraps = object["quantity"].as_str().is_some_and(|what| what.starts_with("all_gather"));
         let range = if wraps { 0.0..=0.2 } else { 0.0..=0.0 };
         let error = object["rel_error"].as_f64();
@@ -90,7 +90,7 @@ fn counting_puts_are_compared_with_flags() {
     for (claim, part) in [("P3", "ping-pong"), ("P4", "put, barrier over"), ("P5", "stencil")] {
         let text = stdout(&format!("reproduce {claim} --budget 0 --json"));
         if text.trim().is_empty() {
-            continue; // every block was disturbed
+            continue; // all blocks were disturbed
         }
         assert!(says(&text, part) && says(&text, "flag over counted put"), "{text}");
         let first: Value = serde_json::from_str(text.lines().next().expect("a line")).unwrap();

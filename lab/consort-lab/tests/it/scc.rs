@@ -1,11 +1,11 @@
-//! `consort-lab reproduce` of the claims on the SCC: the simulated figures stay where they are claimed
-//! to be. Virtual time is the same on every machine.
+//! Tests `consort-lab reproduce` for the claims on the SCC: the simulated figures stay in their
+//! ranges. Virtual time is the same on every machine.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The figures of a claim: what it is, and an object.
+/// The figures of a claim, as objects.
 struct Figures(Vec<Value>);
 
 impl Figures {
@@ -62,7 +62,7 @@ fn t3_throughput() {
     let model = figures.number("1 MB, k=47", "model");
     figures.simulated("1 MB, k=47", 0.75 * model..=0.97 * model);
     figures.simulated("1 MB, k=2 and 7 / scatter-allgather", 2.4..=3.0);
-    // The thesis says that there is a drop, and not how large it is.
+    // The thesis says that there is a drop, but not how large it is.
     for (k, rest) in [(2, 0.74..=0.77), (7, 0.72..=0.75), (47, 0.64..=0.66)] {
         figures.simulated(&format!("97 / 96 lines, k={k}"), rest);
         figures.simulated(&format!("192 / 96 lines, k={k}"), 0.97..=1.1);
@@ -83,7 +83,7 @@ fn t5_formulas_and_the_algorithms_under_their_assumptions() {
         figures
             .simulated(what, (1.0 - simulated_within) * paper..=(1.0 + simulated_within) * paper);
     }
-    // Figure 4.2: without contention a simulated put or get takes what its formula gives.
+    // Figure 4.2: without contention, a simulated put or get takes the time of its formula.
     figures.simulated("4.2 simulated and formulas, farthest apart", 1.0..=1.001);
     for what in ["get", "put"] {
         // The thesis took the machine's parameters from this figure.
@@ -100,7 +100,7 @@ fn t7_pressure_on_one_buffer() {
         figures.simulated(&format!("{name}, 48 cores, slowest / least"), least..=10.0);
     }
     figures.simulated("mesh, get over the loaded link / alone", 0.99..=1.05);
-    // The test can fail: of links of a fifth of the rate it is a stress.
+    // The test can fail: links of a fifth of the rate are a stress.
     figures.simulated("mesh, the same over links of a fifth of the rate", 1.5..=3.0);
 }
 
@@ -108,7 +108,7 @@ fn t7_pressure_on_one_buffer() {
 mod night {
     use super::Figures;
 
-    /// The asynchronous broadcast of one line is a known miss: slower than the paper's.
+    /// The asynchronous broadcast of one line is a known miss: it is slower than in the paper.
     #[test]
     fn t4_asynchronous() {
         let figures = Figures::of("T4");
@@ -122,7 +122,8 @@ mod night {
         figures.simulated("32 lines, synchronous, fitted", 0.85 * 75.8..=1.15 * 75.8);
         figures.simulated("32 lines, asynchronous, fitted", 0.85 * 75.5..=1.15 * 75.5);
         figures.simulated("48 sources, k=47, fair, fitted", 0.9 * 37.4..=1.1 * 37.4);
-        // Figure 3.4: more sources make a rise, then none; k costs one source, and serves many.
+        // Figure 3.4: more sources increase the throughput at first, then no longer. A large k
+        // slows one source down, but serves many.
         let reached = |sources: u32, k: u32| {
             let plural = if sources == 1 { "" } else { "s" };
             figures.number(&format!("{sources} source{plural}, k={k}, fair, fitted"), "simulated")
@@ -141,7 +142,8 @@ mod night {
                 ["", ", fitted", ", fair", ", fair, fitted"].iter().all(|name| holds(&of(name)))
             );
         }
-        // Known misses: k=4 reaches less than k=3, and 16 interrupts are served one after the other.
+        // Known misses: k=4 reaches less than k=3, and 16 interrupts are served one after the
+        // other.
         figures.simulated("3.4 48 sources, k=4 / k=3, fair", 0.9..=1.0);
         figures.simulated("3.3a 16 cores, slowest / fastest", 1.5..=1.7);
         figures.simulated("3.3a 48 cores, slowest", 5800.0..=6100.0);

@@ -1,4 +1,4 @@
-//! `consort-lab sim`, from the outside: figures, tables, files, and what it says of bad input.
+//! Tests `consort-lab sim` from the outside: figures, tables, files, and errors for bad input.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use consort_sandbox::commands::says;
 
-/// Runs `consort-lab sim` in a folder, with wisdom, and so the configuration, there too.
+/// Runs `consort-lab sim` in a folder, with its wisdom, and therefore its configuration, there too.
 fn sim_in(folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort-lab"));
     command.arg("sim").args(line.split_whitespace()).current_dir(folder);
@@ -29,13 +29,13 @@ fn shown(line: &str) -> String {
     shown_in(tempfile::tempdir().expect("a folder").path(), line)
 }
 
-/// The objects that a command prints, one a line.
+/// Returns the objects that a command prints, one per line.
 fn objects(line: &str) -> Vec<Value> {
     let text = shown(&format!("{line} --json"));
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// The only one.
+/// Returns the only object.
 fn object(line: &str) -> Value {
     let mut objects = objects(line);
     assert_eq!(objects.len(), 1, "{line}");
@@ -91,7 +91,7 @@ fn object_has_benchmark_keys_and_sim() {
 }
 
 #[test]
-fn the_seed_decides_everything() {
+fn seed_determines_all_results() {
     let line = "broadcast --algorithm oc-bcast --lines 3 --mode throughput --json --seed";
     let [one, same, other] = [7, 7, 8].map(|seed| shown(&format!("{line} {seed}")));
     assert_eq!(one, same);
@@ -106,7 +106,7 @@ fn messages_and_bytes_are_counted() {
     assert_eq!((&barrier["messages"], &barrier["message_bytes"]), (&24.0.into(), &0.0.into()));
 }
 
-/// All PEs enter a call that is alone together, so the time of the last to leave is the call's.
+/// All PEs enter a single call together, so the call takes as long as the PE that leaves last.
 #[test]
 fn call_time_is_that_of_the_last_pe() {
     for line in ["broadcast --algorithm oc-bcast --lines 97", "reduce --bytes 8k --algorithm chain"]
@@ -187,7 +187,7 @@ fn sweep_goes_up_to_a_megabyte() {
 }
 
 #[test]
-fn a_picture_has_every_pe_twice_and_a_trace_every_step() {
+fn picture_has_every_pe_twice_and_trace_has_every_step() {
     let folder = tempfile::tempdir().unwrap();
     let line = "broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json";
     let text = shown_in(folder.path(), line);
@@ -226,8 +226,9 @@ fn user_machine_is_simulated_under_its_name() {
     assert!(median_ns(&mine) > 2.0 * median_ns(&scc));
 }
 
-/// What a call costs that machines differ in least: the lines that go from cache to cache. Messages
-/// of one line take two, a store and a load; each fourth call gives credits besides.
+/// Tests the part of a call's cost that differs least between machines: the lines that move between
+/// caches. A message of one line takes two, a store and a load. In addition, every fourth call
+/// gives credits.
 #[test]
 fn small_calls_transfer_the_fewest_lines() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +273,7 @@ fn fails(line: &str, status: i32, says: &str) {
 
 #[test]
 fn refused_simulation_lists_valid_choices() {
-    refused("broadcast --machine ssc", "no machine `ssc`: expected barcelona-x8, bluegene-p");
+    refused("broadcast --machine ssc", "unknown machine `ssc`: expected barcelona-x8, bluegene-p");
     fails(
         "broadcast --machine host",
         1,
@@ -280,7 +281,7 @@ fn refused_simulation_lists_valid_choices() {
     );
     refused("broadcast --algorithm ring", "no algorithm `ring`: there are direct, flat, knomial");
     refused("broadcast --algorithm direct", "direct cannot serve this call");
-    refused("broadcast --algorithm oc-bcast --param q=3", "`q`: there are chunk_bytes, k");
+    refused("broadcast --algorithm oc-bcast --param q=3", "`q`: expected one of chunk_bytes, k");
     refused("broadcast --algorithm oc-bcast(q=3)", "no parameter `q`: it has chunk_bytes, k");
     refused("broadcast --param k=0", "oc_bcast needs k from 1 to");
     refused("broadcast --param k=48", "k is 48, and in 48 PEs at most 47");
@@ -291,8 +292,8 @@ fn refused_simulation_lists_valid_choices() {
     );
     refused("broadcast --pes 49", "--pes 49: scc has 48 PEs");
     refused("broadcast --root 48", "the ranks of 48 PEs are 0 to 47");
-    refused("broadcast --bytes 1G", "their buffers may take 4 GiB in all");
-    refused("reduce --bytes 12", "not whole numbers of 8 B");
+    refused("broadcast --bytes 1G", "their buffers may take 4 GiB in total");
+    refused("reduce --bytes 12", "not multiples of 8 B");
     refused("barrier --bytes 8", "a barrier moves no data");
     refused("barrier --sweep", "a barrier moves no data");
     refused("barrier --sync loose", "a barrier is always strict");
@@ -300,8 +301,8 @@ fn refused_simulation_lists_valid_choices() {
 }
 
 #[test]
-fn a_trace_or_picture_is_of_one_simulation() {
-    refused("broadcast --lines 1 --trace x", "a trace or picture is of one simulation");
+fn trace_or_picture_shows_one_simulation() {
+    refused("broadcast --lines 1 --trace x", "a trace or picture shows one simulation");
     refused("broadcast --picture x --algorithm flat", "these are 2: name one");
     refused("broadcast --picture x.png --lines 1", "x.png is no SVG, which is what is drawn");
 }
@@ -309,7 +310,7 @@ fn a_trace_or_picture_is_of_one_simulation() {
 #[test]
 fn far_slower_candidate_is_simulated_only_on_request() {
     let line = "all_reduce --machine cluster --pes 128 --bytes 8 --calls 1";
-    let why = "not simulated: flat of 8 B: the model puts it at more than 10x the best";
+    let why = "not simulated: flat of 8 B: the model estimates more than 10x the best";
     let all = shown(line);
     assert!(all.contains(why), "{all}");
     let flat = shown(&format!("{line} --algorithm flat"));
@@ -318,8 +319,8 @@ fn far_slower_candidate_is_simulated_only_on_request() {
 
 #[test]
 fn simulation_over_budget_is_ended_and_named() {
-    // 4 MiB in chunks are 100 million sends: no machine simulates them in two seconds, and any does
-    // those of 8 bytes.
+    // 4 MiB in chunks are 100 million sends. No machine simulates them in two seconds, but all
+    // simulate those of 8 bytes.
     let algorithm = "pipelined(chunk_bytes=256,radix=1)";
     let line = "broadcast --machine cluster --pes 64 --calls 100 --budget 2";
     let line = format!("{line} --algorithm {algorithm}");
@@ -330,13 +331,14 @@ fn simulation_over_budget_is_ended_and_named() {
     assert!(some.contains(&format!("not simulated: {why}")), "{some}");
 }
 
-/// The time of the fastest of some algorithms.
+/// Returns the time of the fastest of some algorithms.
 fn fastest_ns(what: &str, algorithms: &[&str]) -> f64 {
     let time = |algorithm: &&str| median_ns(&object(&format!("{what} --algorithm {algorithm}")));
     algorithms.iter().map(time).fold(f64::INFINITY, f64::min)
 }
 
-/// A tree of two levels keeps to the caches of a die whatever its root, and has a radix for each.
+/// A tree of two levels stays within the caches of a die for any root, and has a radix for each
+/// level.
 #[test]
 fn two_level_trees_win_where_distances_differ() {
     for (machine, most) in [("opteron-6176-x4", 0.9), ("xeon-e7-8867l-x8", 0.85)] {
@@ -351,7 +353,7 @@ fn two_level_trees_win_where_distances_differ() {
     }
 }
 
-/// A chunk comes down while later ones go up.
+/// A chunk moves down while later ones move up.
 #[test]
 fn phases_of_a_pipelined_all_reduce_overlap() {
     let what = "all_reduce --machine cray-xt4 --pes 32 --bytes 1M";

@@ -1,10 +1,11 @@
-//! Wrong usage: status 2, and a message that says what would be right. Help: examples.
+//! Tests invalid usage, with status 2 and a message that says what would be valid, and the examples
+//! of the help.
 
 use std::process::{Command, Output};
 
 use consort_sandbox::commands::{check_helps, ends, examples};
 
-/// The examples that the documents and other tests run; the others take long.
+/// The commands whose examples run here. Documents and other tests run the rest, or they take long.
 const RUN: [&str; 2] = ["machines", "model"];
 
 fn lab(words: &str) -> Output {
@@ -49,7 +50,7 @@ fn printed_names_are_accepted() {
     }
 }
 
-/// Nobody has taken what was printed.
+/// The output could not be written.
 #[test]
 fn full_device_is_an_error() {
     for words in ["machines", "machines scc", "sim barrier --pes 2"] {
@@ -100,13 +101,13 @@ fn files_are_tried_before_anything_is_simulated() {
 fn refused_reproductions_and_predictions_say_why() {
     for (line, part) in [
         ("predict --fabric mixed", "only threads and mpi"),
-        ("predict --fabric mpi --sync mine/all", "it is mine/all"),
-        ("predict --fabric mpi --machine scc", "--machine: --fabric mpi takes none"),
+        ("predict --fabric mpi --sync mine/all", "which uses mine/all"),
+        ("predict --fabric mpi --machine scc", "--machine cannot be used with --fabric mpi"),
         ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G9, G10, F7, P3, P4, P5"),
         ("reproduce T2 --pes 8", "48 cores"),
         ("reproduce H6 --pes 2", "3 to 1024"),
         ("reproduce P3 --pes 3", "two PEs"),
-        ("reproduce --pes 8", "name it"),
+        ("reproduce --pes 8", "needs named claims"),
         ("reproduce H6 --all", "cannot be used with"),
         ("reproduce --all --pes 8", "--pes: "),
     ] {
@@ -120,7 +121,7 @@ fn simulations() {
         refused(&format!("sim broadcast --lines={bad}"), "invalid number of lines");
     }
     refused("sim broadcast --bytes banana", "8KiB");
-    refused("sim broadcast --bytes 8,0", "0 bytes are nothing to move");
+    refused("sim broadcast --bytes 8,0", "invalid size 0: use 1 byte or more");
     refused("sim broadcast --bytes 8 --lines 1", "cannot be used with");
     refused("sim broadcast --sweep --lines 1", "cannot be used with");
     refused("sim broadcast --sweep --trace x", "cannot be used with");

@@ -1,4 +1,4 @@
-//! Plots of predictions: each call's beside its measurement, and both over sizes.
+//! Plots of predictions: each prediction next to its measurement, and both over sizes.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +23,12 @@ pub(super) fn plots(document: &mut Document, predicted: &Predicted) {
     }
 }
 
-/// The ways of predicting, and what they say of a call.
+/// The ways of predicting, and the prediction that each makes for a call.
 type Way = (&'static str, fn(&Call) -> Option<f64>);
 const WAYS: [Way; 2] =
     [("simulated", |call| Some(call.predicted_ns)), ("LogGP", |call| call.model_ns)];
 
-/// All calls: what was predicted over what was measured.
+/// Plots the predicted over the measured times of all calls.
 fn against(document: &mut Document, predicted: &Predicted) {
     let mut collectives: Vec<Collective> =
         predicted.calls.iter().map(|call| call.query.collective).collect();
@@ -66,7 +66,7 @@ fn against(document: &mut Document, predicted: &Predicted) {
     });
 }
 
-/// Calls of one kind over their sizes.
+/// Plots the times of calls of one kind over their sizes.
 fn over_sizes(document: &mut Document, title: &str, calls: &[&Call]) {
     let line = |name: &str, of: &dyn Fn(&Call) -> Option<f64>| {
         let point = |call: &&Call| {

@@ -1,5 +1,5 @@
-//! The claims in a report: what the paper says beside what was simulated and measured, and where
-//! the numbers of the papers' machines are from.
+//! The claims in a report: the paper's figures next to simulations and measurements, and the
+//! sources of the numbers of the papers' machines.
 
 use crate::{
     claims::{self, Claim},
@@ -21,12 +21,12 @@ use consort_sim::machines::Machine;
 use super::text::{is_simulated, place, standing, standings};
 use consort_console::report::{add_page, axes};
 
-/// The most groups of bars; the table has all figures.
+/// The largest number of groups of bars. The table has all figures.
 const MOST_GROUPS: usize = 24;
 /// The names of bars.
 const KINDS: [&str; 5] = ["paper", "model", "simulated", "fitted", "this machine"];
 
-/// The claims and what came of them.
+/// The claims and their outcomes.
 type Evaluated = [(&'static Claim, Outcome)];
 
 /// Adds a section for each claim, and one for the machines.
@@ -85,7 +85,7 @@ fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
     document.details("As the terminal shows it", inner);
 }
 
-/// A line for each way of curves.
+/// Plots a line for each way of curves.
 fn lines(document: &mut Document, claim: &str, curves: &Curves) {
     let Curves { values, by, numbers, ways } = curves;
     let scale = axes::scale_of(numbers.iter().copied());
@@ -109,13 +109,14 @@ fn lines(document: &mut Document, claim: &str, curves: &Curves) {
     });
 }
 
-/// The values of a figure, as bars are.
+/// Returns the values of a figure, one for each bar.
 fn values(quantity: &Quantity) -> [Option<f64>; 5] {
     let Quantity { paper, model, simulated, fitted, native, .. } = quantity;
     [paper.map(Paper::number), *model, *simulated, *fitted, *native]
 }
 
-/// A bar for each value of each figure; those that the paper gives first, if there are too many.
+/// Plots a bar for each value of each figure. If there are too many figures, those of the paper are
+/// plotted first.
 fn bars(
     document: &mut Document,
     claim: &str,
@@ -153,7 +154,7 @@ fn bars(
     });
 }
 
-/// What an axis of a unit shows.
+/// Returns the label of an axis of a unit.
 fn in_words(unit: &str) -> String {
     match unit {
         "" => "Number".to_owned(),
@@ -165,7 +166,7 @@ fn in_words(unit: &str) -> String {
     }
 }
 
-/// A table of all figures.
+/// Adds a table of all figures.
 fn figures(document: &mut Document, quantities: &[Quantity]) {
     let header = ["machine", "figure", "unit", "paper", "simulated", "this machine", "error"];
     let mut table = Table::new(header.into_iter().chain(["in the paper"])).numbers(3..7);
@@ -197,7 +198,7 @@ fn figures(document: &mut Document, quantities: &[Quantity]) {
     }
 }
 
-/// Where the numbers of the papers' machines are from.
+/// Adds the sources of the numbers of the papers' machines.
 fn machines(document: &mut Document, evaluated: &Evaluated) {
     let quantities = evaluated.iter().flat_map(|(_, outcome)| &outcome.quantities);
     let names = simulated_machines(quantities).into_iter();

@@ -1,4 +1,4 @@
-//! A claim for people: its figure or table, its verdict, and the simulated machines.
+//! A claim as text: its figure or table, its verdict, and the simulated machines.
 
 use crate::{
     claims::{
@@ -10,17 +10,17 @@ use crate::{
 use consort::Algorithms;
 use consort_bench::{page::Page, units::counted};
 
-/// Whether it is only simulated.
+/// Returns whether a claim is only simulated.
 pub(super) fn is_simulated(claim: &Claim) -> bool {
     matches!(claim.place, Place::Simulated(_))
 }
 
-/// Where the verdict is from.
+/// Returns where the verdict comes from.
 pub(super) fn place(claim: &Claim) -> &'static str {
     if is_simulated(claim) { "simulated" } else { "here" }
 }
 
-/// All claims, a line each.
+/// Returns all claims, one line each.
 pub(super) fn in_brief(evaluated: &[(&'static Claim, Outcome)]) -> Page {
     let mut page = Page::default();
     let line = |cells: [&str; 4]| {
@@ -34,19 +34,19 @@ pub(super) fn in_brief(evaluated: &[(&'static Claim, Outcome)]) -> Page {
     }
     page.lines("\n");
     page.paragraph(format!(
-        "How many of the paper's figures are met, within {NEAR}x or its limit; here: of ratios and \
-         limits, `-`: none to compare. `consort-lab reproduce H6` shows one claim, `--all` all, with \
-         the papers' machines simulated."
+        "How many of the paper's figures are met, within {NEAR}x or its limit. The column `here` \
+         counts ratios and limits; `-`: none to compare. `consort-lab reproduce H6` shows one \
+         claim, `--all` all of them, with simulations of the papers' machines."
     ));
     page
 }
 
-/// How a claim stands on this machine, and on the paper's, simulated.
+/// Returns the standing of a claim on this machine, and on simulations of the paper's.
 pub(super) fn standings(outcome: &Outcome) -> [Standing; 2] {
     [Standing::here(&outcome.quantities), Standing::simulated(&outcome.quantities)]
 }
 
-/// How a claim stands, in sentences; nothing if there is nothing to compare.
+/// Returns the standing of a claim in sentences, or nothing if there is nothing to compare.
 pub(super) fn standing(outcome: &Outcome) -> String {
     let [here, simulated] = standings(outcome);
     let one = |where_at: String, standing: &Standing| {
@@ -71,7 +71,7 @@ pub(super) fn standing(outcome: &Outcome) -> String {
     one(format!("here, on {cores}"), &here) + &one("simulated".to_owned(), &simulated)
 }
 
-/// A claim's figure or table, its verdict, and how it stands.
+/// Returns a claim's figure or table, its verdict and its standing.
 pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
     let mut page = Page::default();
     page.lines(format!("{}: {}\n\n", claim.id, claim.about));

@@ -9,14 +9,14 @@ use consort_bench::harness::Mode;
 use super::candidates::{self, Values};
 use consort_console::{args, results::Results};
 
-/// The most memory for the buffers of all PEs.
+/// The largest total size of the buffers of all PEs.
 pub(super) const MOST_BYTES: usize = 4 << 30;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab sim broadcast                            all of them on the SCC
+  consort-lab sim broadcast                            all algorithms on the SCC
   consort-lab sim broadcast --algorithm oc-bcast --param k=2,7,47 --lines 1,96
-  consort-lab sim barrier --pes 16 --sync strict       on its first 16 cores
+  consort-lab sim barrier --pes 16 --sync strict       on the first 16 cores
   consort-lab sim broadcast --bytes 8k,1M --mode throughput
   consort-lab sim broadcast --sweep --report sim.html  curves for a browser
   consort-lab sim broadcast --algorithm oc-bcast --lines 1 --trace call.json
@@ -36,21 +36,21 @@ pub(crate) struct Sim {
     /// Number of PEs, on the first hardware threads [default: all]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(super) pes: Option<u32>,
-    /// An algorithm, as in oc_bcast or "oc_bcast(k=7,chunk_bytes=3072)"; may be repeated
-    /// [default: all that the model puts within 10x of the best, each with one set of values]
+    /// An algorithm, as in oc_bcast or "oc_bcast(k=7,chunk_bytes=3072)"; may be repeated [default:
+    /// all that the model estimates within 10x of the best, each with one set of values]
     #[arg(long, value_name = "ALGORITHM", value_parser = candidates::named)]
     pub(super) algorithm: Vec<Candidate>,
-    /// All algorithms, with all values of their parameters that the tuner tries
+    /// Simulate all algorithms, with all parameter values that the tuner tries
     #[arg(long, conflicts_with = "algorithm")]
     pub(super) all_algorithms: bool,
-    /// Approximate time of simulating in seconds; what does not fit is named
+    /// Approximate time to simulate, in seconds; simulations that do not fit are listed
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = args::seconds)]
     pub(super) budget: Duration,
     /// Values of a parameter, for the algorithms that have it, as in k=7 or k=2,7; may be repeated
     /// [default: one that can serve]
     #[arg(long, value_name = "NAME=VALUES")]
     pub(super) param: Vec<Values>,
-    /// Sizes in lines of the machine [default: 1, and those of 8 KiB]
+    /// Sizes in lines of the machine [default: 1, and the number of lines in 8 KiB]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = lines)]
     pub(super) lines: Vec<usize>,
     /// Sizes in bytes, such as 8,8k,1M
@@ -68,13 +68,13 @@ pub(crate) struct Sim {
     /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
     #[arg(long, value_name = "MODE")]
     pub(super) sync: Option<SyncModes>,
-    /// The root: the PE that a broadcast comes from, or a reduction goes to [default: 0]
+    /// The root: the PE that sends a broadcast or receives a reduction [default: 0]
     #[arg(long, value_name = "RANK")]
     pub(super) root: Option<u32>,
     /// Time each call alone, or calls in a row
     #[arg(long, value_parser = args::mode(), default_value = "latency")]
     pub(super) mode: Mode,
-    /// Calls of each simulation [default: alone 3, in a row 9; with a trace or picture of calls 1]
+    /// Calls in each simulation [default: alone 3, in a row 9; with a trace or picture 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub(super) calls: Option<u64>,
     /// Seed of random delays: the same seed gives the same figures
@@ -92,7 +92,7 @@ pub(crate) struct Sim {
     /// Write a trace of each PE's operations, for chrome://tracing or ui.perfetto.dev
     #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) trace: Option<PathBuf>,
-    /// Draw as SVG the tree of messages and each PE's timeline
+    /// Draw the tree of messages and each PE's timeline as SVG
     #[arg(long, conflicts_with = "sweep", value_name = "FILE.svg", value_parser = args::svg())]
     pub(super) picture: Option<PathBuf>,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub(crate) struct Sim {
 /// Reads a number of lines.
 ///
 /// # Errors
-/// A sentence with the remedy.
+/// A sentence that says what is allowed.
 fn lines(text: &str) -> Result<usize, String> {
     let lines = text.parse().ok().filter(|lines| (1..=MOST_BYTES).contains(lines));
     lines.ok_or_else(|| format!("invalid number of lines `{text}`: use 1 or more"))
@@ -111,12 +111,8 @@ fn lines(text: &str) -> Result<usize, String> {
 /// Reads a size in bytes.
 ///
 /// # Errors
-/// A sentence with the remedy.
+/// A sentence that says what is allowed.
 fn bytes(text: &str) -> Result<usize, String> {
     let bytes = args::size(text)?;
-    if bytes == 0 {
-        Err("0 bytes are nothing to move: use 1 or more".to_owned())
-    } else {
-        Ok(bytes)
-    }
+    if bytes == 0 { Err("invalid size 0: use 1 byte or more".to_owned()) } else { Ok(bytes) }
 }

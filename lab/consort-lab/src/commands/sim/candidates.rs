@@ -1,22 +1,22 @@
-//! Which candidates are simulated: what was asked for, completed with values that can serve.
+//! Selects the candidates to simulate: the requested ones, completed with values that can serve.
 
 use anyhow::Result;
 use consort::{Candidate, Collective};
 use consort_collectives::{Parameter, PlanError, Setting, describe, names};
 use consort_console::{refuse, usage};
 
-/// The candidates that were asked for.
+/// The requested candidates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
-    /// Algorithms, with parameters or without; none stands for all.
+    /// The algorithms, with parameters or without. None stands for all.
     pub(super) named: &'a [Candidate],
-    /// Values for whichever algorithms have the parameter.
+    /// Values for all algorithms that have the parameter.
     pub(super) values: &'a [Values],
-    /// All values that the tuner tries, for each parameter that has none here.
+    /// Whether to try all values that the tuner tries, for each parameter without a value here.
     pub(super) every_value: bool,
 }
 
-/// Values of a parameter, of which each is simulated.
+/// Values of a parameter, each of which is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
     pub(super) parameter: String,
@@ -31,7 +31,7 @@ pub(super) struct Candidates {
 }
 
 impl Asked<'_> {
-    /// Whether no algorithm and no value is asked for.
+    /// Returns whether no algorithm and no value is requested.
     pub(super) fn is_all(&self) -> bool {
         self.named.is_empty() && self.values.is_empty() && !self.every_value
     }
@@ -41,8 +41,9 @@ impl std::str::FromStr for Values {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad =
-            || format!("`{text}` gives no parameter values: write NAME=NUMBER, as in k=7 or k=2,7");
+        let bad = || {
+            format!("invalid parameter values `{text}`: expected NAME=NUMBER, as in k=7 or k=2,7")
+        };
         let (parameter, values) = text.split_once('=').ok_or_else(bad)?;
         let values: Vec<u64> =
             values.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
@@ -50,10 +51,10 @@ impl std::str::FromStr for Values {
     }
 }
 
-/// An algorithm on the command line: dashes in its name are underscores.
+/// Parses an algorithm on the command line. Dashes in its name become underscores.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence that says what would be valid.
 pub(super) fn named(text: &str) -> Result<Candidate, String> {
     let end = text.find('(').unwrap_or(text.len());
     let (name, parameters) = text.split_at(end);
@@ -62,10 +63,10 @@ pub(super) fn named(text: &str) -> Result<Candidate, String> {
         .map_err(|error: consort_fabric::BadCandidate| error.to_string())
 }
 
-/// Completes what was asked for, for a setting.
+/// Completes the requested candidates for a setting.
 ///
 /// # Errors
-/// When a name is unknown, or nothing can serve that was asked for by name or by value.
+/// When a name is unknown, or no candidate that was requested by name or by value can serve.
 pub(super) fn candidates(
     collective: Collective,
     setting: &Setting,
@@ -95,7 +96,7 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// Whether the values of a parameter serve in some algorithm.
+/// Checks that some algorithm can serve with the values of a parameter.
 fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
     let having = || tried.iter().filter(|(candidate, _)| candidate.parameter(parameter).is_some());
     if having().next().is_none() {
@@ -104,7 +105,7 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
         known.sort_unstable();
         known.dedup();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        refuse!("no algorithm here has a parameter `{parameter}`: there are {known}");
+        refuse!("no algorithm here has a parameter `{parameter}`: expected one of {known}");
     }
     for &value in values {
         let with =
@@ -118,10 +119,10 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// A candidate, and why it cannot serve, if it cannot.
+/// A candidate, and the reason if it cannot serve.
 type Tried = (Candidate, Option<PlanError>);
 
-/// A base with values for all parameters of its algorithm, as far as these can serve.
+/// Returns a base with values for all parameters of its algorithm, as far as these can serve.
 fn completed(
     collective: Collective,
     base: &Candidate,
@@ -165,8 +166,9 @@ fn crossed(candidates: &[Candidate], parameter: &str, values: &[u64]) -> Vec<Can
     candidates.iter().flat_map(with).collect()
 }
 
-/// The values that the tuner tries; or the same, with those that suit most machines first: of
-/// OC-BCAST the degree that Petrović (2015) found best on the SCC, of other trees two branches.
+/// Returns the values that the tuner tries. Otherwise, starts with the values that suit most
+/// machines: for OC-BCAST the degree that Petrović (2015) found best on the SCC, for other trees
+/// two branches.
 fn worth_trying(parameter: &Parameter, pes: u32, every_value: bool) -> Vec<u64> {
     let first = match parameter.name {
         _ if every_value => None,
@@ -251,7 +253,7 @@ mod tests {
         let parameter = refusal(48, &["oc-bcast"], &["radix=2"]);
         assert_eq!(
             parameter,
-            "no algorithm here has a parameter `radix`: there are chunk_bytes, k"
+            "no algorithm here has a parameter `radix`: expected one of chunk_bytes, k"
         );
         assert!(refusal(48, &["flat"], &["k=2"]).ends_with("there are none"));
         assert_eq!(refusal(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");

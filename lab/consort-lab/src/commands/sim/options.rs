@@ -21,15 +21,16 @@ use super::{
 
 /// The largest size of a sweep.
 const SWEEP_BYTES: usize = 1 << 20;
-/// The default size besides a single line.
+/// The default size in addition to a single line.
 const USUAL_BYTES: usize = 8 << 10;
-/// The most PEs that fit in a picture of their timelines.
+/// The largest number of PEs in a picture of their timelines.
 const DRAWN_PES: u32 = 256;
 /// The line size of machines whose descriptions have none.
 const LINE_BYTES: usize = 64;
-/// What the model puts so many times behind the best is simulated only if it is named.
+/// An algorithm that the model estimates this many times slower than the best is simulated only if
+/// it is named.
 const HOPELESS: f64 = 10.0;
-/// The bytes of an element of a reduction; sizes are multiples.
+/// Bytes in an element of a reduction. Sizes are multiples of it.
 const ELEMENT_BYTES: usize = 8;
 
 /// The simulations to run.
@@ -38,7 +39,7 @@ pub(super) struct Options {
     pub(super) simulation: Simulation,
     /// The programs, by size, then by algorithm.
     pub(super) programs: Vec<Program>,
-    /// The reasons why algorithms are not among them.
+    /// The reasons why algorithms are left out.
     pub(super) left_out: Vec<String>,
 }
 
@@ -81,25 +82,25 @@ impl Options {
             programs(sim, &program, &conditions.machine, conditions.line_bytes, &simulation)?;
         require!(
             !is_seen(sim) || programs.len() == 1,
-            "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
+            "a trace or picture shows one simulation, but these are {}: name one --algorithm and \
              one size",
             programs.len()
         );
         require!(
             sim.picture.is_none() || pes <= DRAWN_PES,
-            "--picture: {pes} PEs have no room on one; use --pes with {DRAWN_PES} at most"
+            "--picture: {pes} PEs do not fit; use --pes with at most {DRAWN_PES}"
         );
         Ok(Options { conditions, simulation, programs, left_out })
     }
 }
 
-/// Whether single steps are written or drawn.
+/// Returns whether single steps are written or drawn.
 fn is_seen(sim: &Sim) -> bool {
     sim.trace.is_some() || sim.picture.is_some()
 }
 
-/// The default number of calls. Random delays make calls differ a little; in a row, credits are
-/// given at each fourth call.
+/// Returns the default number of calls. Random delays make calls differ a little. In a row, every
+/// fourth call gives credits.
 fn usual_calls(sim: &Sim) -> u64 {
     match sim.mode {
         _ if is_seen(sim) => 1,
@@ -116,20 +117,20 @@ fn line_bytes(machine: &Machine) -> usize {
     }
 }
 
-/// The number of blocks in the buffers of all PEs.
+/// Returns the number of blocks in the buffers of all PEs.
 fn blocks(what: Collective, pes: u32) -> usize {
     let of =
         |is_root| (what.source_blocks(pes, is_root) + what.target_blocks(pes, is_root)) as usize;
     of(true) + (pes as usize - 1) * of(false)
 }
 
-/// The name of a collective with its article.
+/// Returns the name of a collective with its article.
 fn article(what: Collective) -> String {
     let article = if what.name().starts_with(['a', 'e']) { "an" } else { "a" };
     format!("{article} {what}")
 }
 
-/// The modes; a barrier has one, and no bytes.
+/// Returns the modes. A barrier has one mode, and no bytes.
 fn sync(sim: &Sim) -> Result<SyncModes> {
     if sim.what != Collective::Barrier {
         return Ok(sim.sync.unwrap_or(SyncModes::MINE));
@@ -159,7 +160,7 @@ fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
     }
 }
 
-/// The programs like `blank`, of each size and candidate.
+/// Returns a program like `blank` for each size and candidate.
 fn programs(
     sim: &Sim,
     blank: &Program,
@@ -178,12 +179,12 @@ fn programs(
         let shown = units::size(bytes as u64);
         require!(
             !what.combines() || bytes % ELEMENT_BYTES == 0,
-            "{shown} are not whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
+            "{shown} are not multiples of {ELEMENT_BYTES} B, the size of a reduction's elements"
         );
         let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
         require!(
             memory.is_some(),
-            "{shown} are too many for {pes} simulated PEs: their buffers may take {} in all",
+            "{shown} are too large for {pes} simulated PEs: their buffers may take {} in total",
             units::size(MOST_BYTES as u64)
         );
         let blank =
@@ -205,7 +206,7 @@ fn programs(
             _ => format!(" of {}", sizes.join(", ")),
         };
         format!(
-            "{name}{of_sizes}: the model puts it at more than {HOPELESS}x the best; --algorithm \
+            "{name}{of_sizes}: the model estimates more than {HOPELESS}x the best; --algorithm \
              {name} simulates it"
         )
     }));
@@ -214,7 +215,8 @@ fn programs(
     Ok((programs, left_out))
 }
 
-/// Drops the candidates that the model puts far behind the best. Returns their algorithms.
+/// Removes the candidates that the model estimates far slower than the best. Returns their
+/// algorithms.
 fn drop_hopeless(
     candidates: &mut Vec<Candidate>,
     estimate_ns: impl Fn(&Candidate) -> f64,

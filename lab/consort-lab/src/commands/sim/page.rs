@@ -1,4 +1,4 @@
-//! The page for people: times, data moved, and the causes of the time.
+//! The text output: times, moved data, and the causes of the time.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,7 +9,7 @@ use consort_sim::Cause;
 
 use consort_console::output::{brief, brief_in_words, time};
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(
     conditions: &Conditions,
     all: &[Simulated],
@@ -40,7 +40,7 @@ pub(super) fn page(
     page
 }
 
-/// The most columns of a table that fit next to the sizes.
+/// The largest number of columns of a table that fit next to the sizes.
 const COLUMNS: usize = 8;
 
 /// Adds a table with a row for each size and a column for each algorithm.
@@ -75,11 +75,11 @@ fn by_size(page: &mut Page, conditions: &Conditions, all: &[Simulated]) {
 }
 
 const NOTES: &str = "\
-Messages are the sends, puts, gets and signals of all PEs, a call. A PE's time, a call, is the \
-mean of all PEs, and below it that of the PE that leaves last; what no cause takes is spent \
+Messages are the sends, puts, gets and signals of all PEs in a call. A PE's time in a call is the \
+mean of all PEs; below it is the time of the PE that leaves last. The rest of the time is spent \
 waiting.";
 
-/// The settings that all figures have in common.
+/// Adds the settings that all figures have in common.
 fn heading(page: &mut Page, conditions: &Conditions, program: &Program) {
     let Conditions { machine, seed, .. } = conditions;
     let Program { query, root, mode, calls, .. } = program;
@@ -99,7 +99,7 @@ fn heading(page: &mut Page, conditions: &Conditions, program: &Program) {
     page.paragraph(format!("{}, seed {seed}", conditions.how()));
 }
 
-/// A table of the times of one size.
+/// Adds a table of the times of one size.
 fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     let Some(Program { query, mode, .. }) = of_size.first().map(|one| &one.program) else {
         return;
@@ -125,7 +125,7 @@ fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     page.table(header, of_size.iter().map(row).collect(), numbers);
 }
 
-/// A table of the causes of the time of one size: the mean of all PEs, and the last PE.
+/// Adds a table of the causes of the time of one size: the mean of all PEs, and the last PE.
 fn causes(page: &mut Page, of_size: &[Simulated]) {
     let mut header = vec!["a PE's time goes to"];
     header.extend(Cause::EVERY.map(Cause::name));
@@ -145,12 +145,12 @@ fn causes(page: &mut Page, of_size: &[Simulated]) {
     page.table(header, rows, numbers);
 }
 
-/// A number without decimals if it is whole; means of calls may not be.
+/// Returns a number without decimals if it is whole. Means of calls may not be whole.
 fn count(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-/// The number of events and the real time of the simulations.
+/// Returns the number of events and the real time of the simulations.
 fn effort(all: &[Simulated]) -> String {
     let took: Duration = all.iter().map(|one| one.took).sum();
     let events: u64 = all.iter().map(|one| one.events).sum();

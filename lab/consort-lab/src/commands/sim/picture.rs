@@ -1,4 +1,4 @@
-//! A call as SVG: the tree of its messages, and below it the timeline of each PE.
+//! Draws a call as SVG: the tree of its messages, and below it the timeline of each PE.
 
 use crate::simulation::{Conditions, Node, Program, Simulated, tree};
 use consort::{Collective, Query};
@@ -10,13 +10,13 @@ use super::svg::{Anchor, FAINT, INK, Svg};
 use consort_console::output::time;
 
 const WIDTH: f64 = 1200.0;
-/// The space left of the rows, for the names of the PEs.
+/// The space to the left of the rows, for the names of the PEs.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = WIDTH - 30.0;
-/// A step shorter than this width is not drawn by itself.
+/// A step narrower than this is not drawn on its own.
 const LEAST_WIDTH: f64 = 0.4;
 
-/// The classes of steps, in the order of the legend, in colours for all kinds of colour vision
+/// The classes of steps, in the order of the legend. The colours suit all kinds of colour vision
 /// (Okabe and Ito 2008).
 const CLASSES: [(&str, &str); 6] = [
     ("copies its own memory", "#e69f00"),
@@ -27,7 +27,7 @@ const CLASSES: [(&str, &str); 6] = [
     ("waits", FAINT),
 ];
 
-/// The class of a step.
+/// Returns the class of a step.
 fn class(step: &Step) -> usize {
     match step.what {
         "copy" => 0,
@@ -54,7 +54,7 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     let (mode, latency, how) = (mode.name(), time(one.call_ns), conditions.how());
     let subtitle = format!("{} · {mode} {latency} · calls: {calls} · {how}", machine.title);
     svg.text((20.0, 52.0), 13, Anchor::Start, &subtitle);
-    // Few PEs have rows with more space.
+    // With few PEs, rows have more space.
     let row_height = if *pes <= 24 { 22.0 } else { 14.0 };
     let nodes = tree(*what, &one.trace, *pes, root.0);
     let below = draw_tree(&mut svg, *what, &nodes, 86.0, row_height);
@@ -65,7 +65,7 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
 /// Draws the tree from left to right, and returns its lower end.
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
     let heading = match what.regular() {
-        Collective::Barrier => "How each PE got to know that PE 0 had entered, with times in us",
+        Collective::Barrier => "How each PE learned that PE 0 had entered, with times in us",
         Collective::Broadcast | Collective::Scatter => {
             "The PE from which each PE first received data, with times in us"
         }
@@ -105,7 +105,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         svg.disc((x, y), radius, ink, &title);
         let digits = if radius < 8.0 { 8 } else { 10 };
         svg.text((x, y + 3.2), digits, Anchor::Middle, &node.rank.to_string());
-        // In narrow columns the time would cover the next PE.
+        // In narrow columns, the time would cover the next PE.
         if let Some(edge) = node.edge.filter(|_| node.is_leaf && column > 60.0) {
             let had = format!("{:.2}", micros(edge.to_ps));
             svg.text((x + radius + 5.0, y + 3.2), digits, Anchor::Start, &had);
@@ -123,7 +123,7 @@ fn draw_timeline(
     nodes: &[Node],
     (top, row_height): (f64, f64),
 ) -> f64 {
-    let heading = "What each PE did when; the lines are the messages of the tree";
+    let heading = "The timeline of each PE; the lines are the messages of the tree";
     svg.text((20.0, top), 15, Anchor::Start, heading);
     draw_legend(svg, one, top + 24.0);
     let top = top + 62.0;

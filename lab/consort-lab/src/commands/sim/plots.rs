@@ -1,4 +1,4 @@
-//! Plots of simulations: times over sizes, or as bars, and where the time of a PE goes.
+//! Plots of simulations: times over sizes, or as bars, and the causes of a PE's time.
 
 use crate::simulation::{Conditions, Simulated, Spent};
 use consort_report::{Axis, Bar, Bars, Document, Group, Lines, Point, Scale, Series};
@@ -89,7 +89,7 @@ fn times(document: &mut Document, title: &str, what: &str, all: &[Simulated]) {
     });
 }
 
-/// What the time of a PE is spent with, of all algorithms and one size.
+/// Plots the causes of a PE's time, for all algorithms and one size.
 fn causes(document: &mut Document, conditions: &Conditions, of_size: &[Simulated]) {
     let Some(first) = of_size.first() else { return };
     let group = |one: &Simulated| {

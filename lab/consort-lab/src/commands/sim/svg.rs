@@ -1,4 +1,4 @@
-//! The few elements of SVG in the pictures.
+//! The SVG elements that the pictures use.
 
 use consort_report::{escaped, titled};
 
@@ -56,7 +56,7 @@ impl Svg {
         self.push("line", &attributes, None);
     }
 
-    /// A filled box; `title` is shown under the pointer.
+    /// Adds a filled box. `title` is shown under the pointer.
     pub(super) fn block(
         &mut self,
         (x, y): (f64, f64),
@@ -78,7 +78,7 @@ impl Svg {
         self.push("circle", &attributes, Some(titled(title)));
     }
 
-    /// The text of the SVG file.
+    /// Returns the text of the SVG file.
     pub(super) fn finish(self, height: f64) -> String {
         let Self { width, elements } = self;
         format!(

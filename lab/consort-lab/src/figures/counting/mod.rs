@@ -1,8 +1,9 @@
 //! P3, P4, P5 (Dinan et al. 2014, sections 3.1 to 3.4): a ping-pong, an all-to-all and a stencil
 //! with counting puts, against the operations that these replace.
 //!
-//! `simulated` has the same on the paper's machine. The stencil runs with several numbers of PEs,
-//! each with as much of the grid as before (weak scaling), or sharing one grid (strong scaling).
+//! `simulated` runs the same on the paper's machine. The stencil runs with several numbers of PEs.
+//! Each PE either has the same part of the grid as before (weak scaling), or all share one grid
+//! (strong scaling).
 
 mod simulated;
 
@@ -60,13 +61,13 @@ const STRONG: Grid = Grid { columns: 12_800, rows: 1280 };
 /// A PE's part of a row in the weak scaling.
 const WEAK_BYTES: usize = 1024;
 
-/// The quantities of those figures that have this size.
+/// Returns the quantities of the figures with this size.
 fn of_size(figures: &'static [Figure], bytes: usize) -> impl Iterator<Item = Quantity> {
     figures.iter().filter(move |one| one.at as usize == bytes).map(|one| one.on(MACHINE))
 }
 
-/// The figures of the strong scaling, with their values, from the times of an iteration by counting
-/// puts and by flags. A single PE has nobody to notify.
+/// Returns the figures of the strong scaling with their values, from the times of an iteration with
+/// counting puts and with flags. A single PE has no peer to notify.
 fn strong(pes: u32, ns: [f64; 2]) -> Vec<(Quantity, f64)> {
     let Grid { columns, rows } = STRONG;
     let rates = METHODS.iter().zip(ns).map(|(method, ns)| {
@@ -108,7 +109,7 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
     let most = experiment.team_size();
     let fewer: Vec<u32> = (0..).map(|power| 1 << power).take_while(|&pes| pes < most).collect();
     let fewer = if experiment.pes.is_some() { Vec::new() } else { fewer };
-    // Half of the time for all sizes, and the rest for each number of PEs.
+    // Half of the time is for all sizes, and the rest for each number of PEs.
     let parts = u32::try_from(2 * fewer.len() + 1)?;
     let each = Experiment { budget: experiment.budget / 2 / parts, ..*experiment };
     let says = "with counting puts the stencil scales, with flags it does not; the gain shrinks \
@@ -191,7 +192,7 @@ fn race<'r>(
     Race { workload, pes, waiting: None, sizes_bytes, rounds: None, budget, stop }
 }
 
-/// The figures of a workload's times.
+/// Returns the figures of a workload's times.
 fn quantities(race: &Race<'_>, times: &[Times]) -> Vec<Quantity> {
     let mut all = Vec::new();
     let methods: [&'static [Figure]; 2] = match race.workload {
@@ -221,7 +222,7 @@ const fn name(workload: Workload) -> &'static str {
     }
 }
 
-/// The times of the class in which most sizes have times.
+/// Returns the times of the class that has times for most sizes.
 fn of_one_class(times: Vec<Times>) -> Vec<Times> {
     let count = |class| times.iter().filter(|one| one.class == class).count();
     let most = times.iter().map(|one| one.class).max_by_key(|&class| count(class)).flatten();

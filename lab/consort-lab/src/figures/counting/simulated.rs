@@ -17,7 +17,7 @@ use consort_bench::workloads::counting::{METHODS, Workload};
 
 /// Section 3.2: a PE on each core.
 const PES: u32 = 180;
-/// Longer messages are of fewer nodes, whose buffers would take too much memory.
+/// Longer messages use fewer nodes, because the buffers would take too much memory.
 const LONG_BYTES: usize = 1 << 10;
 const PES_OF_LONG: u32 = 48;
 const PES_PER_NODE: f64 = 12.0;
@@ -77,7 +77,7 @@ pub fn all_to_all() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// The times of an iteration by counting puts and by flags.
+/// Returns the times of an iteration with counting puts and with flags.
 fn stencil(machine: &Machine, pes: u32, grid: Grid) -> Result<[f64; 2]> {
     let ns = |notification| stencil_ns(machine, pes, notification, grid);
     Ok([ns(Notification::Counted)?, ns(Notification::Flag)?])
@@ -105,7 +105,7 @@ pub fn stencils() -> Result<Vec<Quantity>> {
         let grid = Grid { columns, rows: STRONG.rows };
         let [counted_ns, flag_ns] = stencil(&machine, GROWING_PES, grid)?;
         let what = format!("{columns} x {}, {} over {}", grid.rows, METHODS[1], METHODS[0]);
-        // The first is that of strong scaling.
+        // The first one belongs to strong scaling.
         if columns != STRONG.columns {
             let figure = Quantity::new(MACHINE, what, "ratio").with_pes(GROWING_PES);
             all.push(figure.simulated(flag_ns / counted_ns));
@@ -140,7 +140,7 @@ mod tests {
 
     /// Figure 3: "the latency is approximately halved", and "a decreasing speedup".
     #[test]
-    fn a_counted_put_saves_the_way_of_the_receipt_and_that_of_the_flag() {
+    fn counted_put_saves_the_receipt_and_the_flag() {
         let all = ping_pong().unwrap();
         let over = |bytes| {
             let figure = of_size(&PING_PONG, bytes).next().unwrap();
@@ -148,14 +148,14 @@ mod tests {
         };
         assert!((1.5..=3.0).contains(&over(8)), "{all:?}");
         assert!(over(8) > over(1024) && over(1024) > over(4096), "{all:?}");
-        // o + L, and what it takes to see the count.
+        // o + L, and the time to see the count.
         let half_trip = value(&all, "ping-pong, counted put, 8 B, 2 PEs");
         assert!((half_trip - 1.322).abs() < 0.003, "{half_trip}");
     }
 
     /// Figure 4.
     #[test]
-    fn an_all_to_all_is_fastest_by_counting_puts() {
+    fn all_to_all_is_fastest_with_counting_puts() {
         let machine = Machine::find(MACHINE).unwrap();
         for bytes in [8, 4096] {
             let ns = Notification::EVERY
@@ -164,9 +164,9 @@ mod tests {
         }
     }
 
-    /// Figures 5 and 6: a row waits for a receipt if there is a flag, and only then.
+    /// Figures 5 and 6: with a flag, a row waits for a receipt. Otherwise it does not.
     #[test]
-    fn the_stencil_scales_by_counting_puts() {
+    fn stencil_scales_with_counting_puts() {
         let all = stencils().unwrap();
         let gflops = |method: usize, pes| {
             value(&all, &format!("12800 x 1280, {}, {pes} PEs", METHODS[method]))

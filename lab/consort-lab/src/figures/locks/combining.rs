@@ -1,4 +1,4 @@
-//! T11: what HYBCOMB costs, whether it is fair, and how many operations it combines.
+//! T11: the cost of HYBCOMB, its fairness, and how many operations it combines.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Queues and stacks under a lock or a scheme, and without, on a simulated machine.
+//! Queues and stacks under a lock or a scheme, and without one, on a simulated machine.
 
 use std::cell::{Cell, OnceCell};
 
@@ -12,7 +12,8 @@ use consort_sync::{
 
 use super::run::{Point, Setting, Subject};
 
-/// The cells of a ring of LCRQ: few enough that all are used before the measurement begins.
+/// The number of cells of a ring of LCRQ. They are few enough that all are used before the
+/// measurement starts.
 const RING_CELLS: usize = 1 << 10;
 
 /// Sequential code under one scheme or two.
@@ -23,7 +24,7 @@ pub(super) enum Contained {
     QueueOfTwo,
 }
 
-/// Puts and takes in turn. The container is empty at the beginning.
+/// Puts and takes in turn. The container is empty at the start.
 async fn in_turn<C: Container>(setting: &Setting, m: &SimulatedThread, container: &C) {
     let (local, takes) = (C::Local::default(), Cell::new(true));
     let operation = async || {
@@ -45,7 +46,7 @@ fn alone<C: Container>(setting: &Setting, make: impl Fn(&SimulatedThread) -> C) 
     Ok(setting.point(outcome, 0))
 }
 
-/// The first threads are the servers of the parts.
+/// Runs threads of which the first ones are the servers of the parts.
 fn served<S: ServerScheme, D: Sequential>(
     setting: &Setting,
     make: impl Fn(&SimulatedThread) -> Object<S, D>,

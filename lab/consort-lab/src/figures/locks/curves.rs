@@ -1,4 +1,4 @@
-//! Curves of several ways by a number: of threads, of increments.
+//! Curves of several ways over a number: of threads, or of increments.
 
 use std::ops::RangeBounds;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::run::Point;
 
-/// Points of each way, by a number.
+/// The points of each way, over a number.
 pub(super) struct Curves {
     numbers: Vec<u32>,
     rows: Vec<(&'static str, Vec<Point>)>,
@@ -31,12 +31,12 @@ impl Curves {
         self.numbers.iter().copied()
     }
 
-    /// Each way with its points.
+    /// Returns each way with its points.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, &[Point])> {
         self.rows.iter().map(|(name, points)| (*name, points.as_slice()))
     }
 
-    /// The points of a way.
+    /// Returns the points of a way.
     ///
     /// # Panics
     /// When there is no such way.
@@ -45,7 +45,7 @@ impl Curves {
         found.unwrap_or_else(|| panic!("no curve {name}")).1
     }
 
-    /// The point of a way with a number.
+    /// Returns the point of a way with a number.
     ///
     /// # Panics
     /// When there is none.
@@ -54,7 +54,7 @@ impl Curves {
         &self.of(name)[index.unwrap_or_else(|| panic!("no point at {number}"))]
     }
 
-    /// A way's operations a second over those of the fastest of others, for each number.
+    /// Returns, for each number, a way's operations per second over those of the fastest other way.
     pub(super) fn gains(
         &self,
         name: &str,
@@ -64,7 +64,7 @@ impl Curves {
         self.ratios(name, others, numbers, |point| point.mops, f64::max)
     }
 
-    /// A way's latency over that of the fastest of others, for each number.
+    /// Returns, for each number, a way's latency over that of the fastest other way.
     pub(super) fn delays(
         &self,
         name: &str,
@@ -90,12 +90,12 @@ impl Curves {
     }
 }
 
-/// The least of some values.
+/// Returns the smallest of some values.
 pub(super) fn least(values: Vec<f64>) -> f64 {
     values.into_iter().fold(f64::INFINITY, f64::min)
 }
 
-/// The greatest of some values.
+/// Returns the largest of some values.
 pub(super) fn most(values: Vec<f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }

@@ -12,7 +12,7 @@ use super::{
 };
 
 figures! { pub FIGURES of "T9", "sections 6.2.2 and 6.2.3":
-    // With 36 threads unless said otherwise. CC-SYNCH and SHM-SERVER: "very similar"; 15
+    // With 36 threads unless stated otherwise. CC-SYNCH and SHM-SERVER: "very similar"; 15
     // increments: "about 10%"; MAX_OPS: "nearly as high".
     "x":
     SERVERS("6.5a MP-SERVER / SHM-SERVER", TILE == 4.3)
@@ -40,7 +40,7 @@ figures! { pub FIGURES of "T9", "sections 6.2.2 and 6.2.3":
     GAINING("6.2.2 schemes that gain by numbers", TILE >= 3.0)
 }
 
-/// The operations of others that a combiner executes at most (section 6.2.2).
+/// The largest number of other threads' operations that a combiner executes (section 6.2.2).
 pub(super) const MAX_OPS: u64 = 200;
 
 const SCHEMES: [&str; 4] = ["MP-SERVER", "HYBCOMB", "SHM-SERVER", "CC-SYNCH"];
@@ -75,7 +75,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     )))
 }
 
-/// Figures 6.5a and b. Returns how many times as fast messages are with a server, and by combining.
+/// Figures 6.5a and b. Returns the gain of messages with a server, and with combining.
 fn counter(report: &mut Report) -> Result<[f64; 2]> {
     let threads = [2, 3, 4, 5, 10, 14, 17, 24, 30, TILES];
     let curves =
@@ -115,7 +115,7 @@ fn long_sections(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Figure 6.6a. Returns the most operations of HYBCOMB, in millions a second.
+/// Figure 6.6a. Returns the largest rate of HYBCOMB, in millions of operations per second.
 fn max_ops(report: &mut Report) -> Result<f64> {
     let ways = [("HYBCOMB", Way::HybComb as fn(u64) -> Way), ("CC-SYNCH", Way::CcSynch)];
     let numbers = [10, 50, 100, 200, 500, 1000, 5000];
@@ -131,7 +131,7 @@ fn max_ops(report: &mut Report) -> Result<f64> {
     Ok(highest)
 }
 
-/// Figure 6.7: few threads that apply operations, beside which servers have one of their own.
+/// Figure 6.7: few threads that apply operations. Servers have an additional thread.
 fn beside_locks(report: &mut Report) -> Result<()> {
     let ways = LOCKS.into_iter().chain(schemes(MAX_OPS));
     let curves = Curves::run(ways, &[1, 2, 3, 4, 5], |way, clients| {
@@ -151,7 +151,7 @@ fn beside_locks(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Section 6.2.2: sections that are called by a pointer, not chosen by a number.
+/// Section 6.2.2: sections that are called through a pointer, not selected by a number.
 fn pointers(report: &mut Report) -> Result<()> {
     let curves = Curves::run(schemes(MAX_OPS), &[0, 1], |way, by_pointer| {
         Setting { by_pointer: by_pointer == 1, ..tile(way.clone(), TILES, 1) }.run()

@@ -1,4 +1,4 @@
-//! The machines of the thesis, and where threads run on them.
+//! The machines of the thesis, and the placement of threads on them.
 
 use anyhow::{Result, bail};
 use consort_sim::machines::{Coherent, Kind, Layout, Machine};
@@ -14,12 +14,12 @@ pub const OPTERON: &str = "opteron-6176-x4";
 
 /// The cores of the TILE-Gx.
 pub(super) const TILES: u32 = 36;
-/// The most iterations of the empty loop between two operations (section 6.2.2).
+/// The largest number of iterations of the empty loop between two operations (section 6.2.2).
 const TILE_LOOP: u64 = 50;
-/// The most cycles between two requests (section 7.2.1).
+/// The largest number of cycles between two requests (section 7.2.1).
 const X86_PAUSE: u64 = 1000;
 
-/// A machine's description.
+/// Returns a machine's description.
 pub(super) fn coherent(name: &str) -> Result<Coherent> {
     match Machine::find(name)?.kind {
         Kind::Coherent(machine) => Ok(machine),
@@ -27,7 +27,8 @@ pub(super) fn coherent(name: &str) -> Result<Coherent> {
     }
 }
 
-/// So many threads on the TILE-Gx, thread `i` on core `i`; each section increments so many words.
+/// Returns the setting of `threads` threads on the TILE-Gx, with thread `i` on core `i`. Each
+/// section increments `increments` words.
 pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
     Setting {
         machine: TILE,
@@ -40,7 +41,7 @@ pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
     }
 }
 
-/// What comes of such threads.
+/// Runs such threads.
 pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point> {
     tile(way, threads, increments).run()
 }
@@ -49,11 +50,11 @@ pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point
 #[derive(Clone, Copy, Debug)]
 pub(super) struct X86 {
     pub(super) machine: &'static str,
-    /// The clients that leave no core idle but what is said of the server's.
+    /// The number of clients for which no core is idle, except next to the server.
     pub(super) clients: u32,
-    /// The cycles between two looks of a client that attain a high throughput.
+    /// The backoff of a client between two polls that gives a high throughput, in cycles.
     pub(super) backoff: u64,
-    /// The same besides streaming stores.
+    /// The same in combination with streaming stores.
     pub(super) streaming_backoff: u64,
     /// Whether the thesis has slots on every second line.
     every_second: bool,
@@ -72,8 +73,9 @@ pub(super) const BOTH: [X86; 2] = [
 ];
 
 impl X86 {
-    /// Cores of a die, hardware threads of a core, and the hardware threads in the order in which
-    /// they are used: the packages in turn, and the second threads of all cores last.
+    /// Returns the cores of a die, the hardware threads of a core, and the hardware threads in the
+    /// order in which they are used: the packages in turn, and the second threads of all cores
+    /// last.
     fn order(machine: &Coherent) -> (u32, u32, Vec<u32>) {
         let Layout::Packages {
             packages, dies_per_package, cores_per_die, threads_per_core, ..
@@ -92,14 +94,14 @@ impl X86 {
         (cores_per_die, threads_per_core, order)
     }
 
-    /// The slots of a server without optimizations.
+    /// Returns the slots of a server without optimizations.
     pub(super) fn slots(self) -> Slots {
         Slots { every_second: self.every_second, ..Slots::default() }
     }
 
-    /// So many clients of servers, each of which executes a part of the operations, or one thread
-    /// more without a server. The servers are on the first cores, whose second threads are idle;
-    /// if too few are left, there are fewer clients.
+    /// Returns a setting with `clients` clients of `parts` servers, each of which executes a part
+    /// of the operations. Without a server there is one more thread. The servers are on the first
+    /// cores, whose second threads are idle. If too few cores are left, there are fewer clients.
     pub(super) fn setting(self, way: Way, parts: u32, clients: u32) -> Result<Setting> {
         let (_, siblings, order) = Self::order(&coherent(self.machine)?);
         let servers = if way.is_served() { parts } else { 0 };
@@ -117,7 +119,7 @@ impl X86 {
         })
     }
 
-    /// All cores of a die, as the TILE-Gx is used (section 6.2.5).
+    /// Returns a setting with all cores of a die, as on the TILE-Gx (section 6.2.5).
     pub(super) fn die(self, way: Way) -> Result<Setting> {
         let (cores, siblings, _) = Self::order(&coherent(self.machine)?);
         let placement = (0..cores).map(|core| core * siblings).collect();

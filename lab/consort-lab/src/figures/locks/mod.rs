@@ -2,9 +2,9 @@
 //! the Xeon and the Opteron of the thesis, simulated. The code is that of `consort-sync`.
 //!
 //! 1. `run`: an object under a lock or a scheme on a simulated machine; `containers`: such objects;
-//!    `machines`: the thesis' machines, and where threads run;
-//! 2. `curves`: such runs by a number, of threads for instance; `report`: figures with the thesis'
-//!    values, as a page;
+//!    `machines`: the thesis' machines, and the placement of threads;
+//! 2. `curves`: such runs over a number, for instance of threads; `report`: figures with the
+//!    thesis' values, as a page;
 //! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `objects`: T8 to T12, on the TILE-Gx;
 //! 4. `x86_objects`, `optimizations`, `sections`: T12, T13, T15, on the Xeon and the Opteron;
 //!    `references`: T14.

@@ -25,10 +25,10 @@ figures! { pub FIGURES of "T12", "section 6.2.4, figure 6.8":
     TREIBER("6.8b Treiber / slowest other", TILE <= 1.0)
 }
 
-/// The numbers of threads; the first leaves one beside two servers.
+/// The numbers of threads. The first leaves one thread next to two servers.
 const THREADS: [u32; 6] = [3, 5, 10, 15, 25, TILES];
 
-/// So many threads on the TILE-Gx.
+/// Runs `threads` threads on the TILE-Gx.
 fn on_tile(object: Contained, way: Way, threads: u32) -> Result<Point> {
     tile(way, threads, 0).run_on(&object)
 }

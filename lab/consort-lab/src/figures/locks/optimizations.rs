@@ -39,8 +39,8 @@ const BACKOFF: &str = "backoff";
 const STREAMING: &str = "streaming";
 const BOTH_OF_THEM: &str = "streaming, backoff";
 
-/// T13: what the optimizations of SHM-SERVER gain, and what they cost (sections 7.2.1 and 7.2.2,
-/// figures 7.5 to 7.7).
+/// T13: the gains and costs of the optimizations of SHM-SERVER (sections 7.2.1 and 7.2.2, figures
+/// 7.5 to 7.7).
 ///
 /// # Errors
 /// When a simulation fails.
@@ -58,7 +58,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     Ok(report.finish(verdict.join("; ")))
 }
 
-/// A counter by clients.
+/// Returns the curves of a counter over the number of clients.
 fn counter(x86: X86, report: &mut Report) -> Result<Curves> {
     let (base, backoff) = (x86.slots(), Some(x86.backoff));
     let ways = [
@@ -81,7 +81,7 @@ fn counter(x86: X86, report: &mut Report) -> Result<Curves> {
     Ok(curves)
 }
 
-/// Figures 7.5 and 7.6. Returns them in words.
+/// Figures 7.5 and 7.6. Returns them as text.
 fn gains(x86: X86, curves: &Curves, report: &mut Report) -> String {
     let X86 { machine, clients, .. } = x86;
     for (name, points) in curves.rows() {
@@ -122,7 +122,7 @@ fn latency(x86: X86, curves: &Curves, report: &mut Report) {
     report.add(SLOWEST_STREAMING.on(x86.machine), most(others.into()));
 }
 
-/// A server that finds the backoff itself, which the thesis has not (F3).
+/// Adds a server that finds the backoff itself, which the thesis does not have (F3).
 fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
     const TUNED: &str = "backoff, tuned";
     const STREAMING_TUNED: &str = "streaming, tuned";
@@ -144,7 +144,7 @@ fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Section 7.2.1: where slots and clients are, and how sections are called.
+/// Section 7.2.1: the placement of slots and clients, and the way sections are called.
 fn placement(x86: X86, report: &mut Report) -> Result<()> {
     let slots = Slots { backoff: Some(x86.backoff), ..x86.slots() };
     let setting = |slots| x86.setting(Way::Shm(slots), 1, x86.clients);

@@ -11,7 +11,7 @@ use super::{
 };
 
 figures! { pub FIGURES of "T8", "section 6.2.3, figure 6.4":
-    // With 36 threads unless said otherwise.
+    // With 36 threads unless stated otherwise.
     "x":
     COUNTER_MCS("6.4a counter, HYBLOCK / MCS", TILE == 1.35)
     COUNTER_CLH("6.4a counter, HYBLOCK / CLH", TILE == 1.35)

@@ -1,7 +1,7 @@
 //! T14: remote memory references.
 //!
-//! Those of a servicing thread are counted for each operation, with the lines that were prefetched
-//! for it. Those of a lock are counted while it is handed over from a thread to one that waits.
+//! References of a servicing thread are counted per operation, with the lines that were prefetched
+//! for it. References of a lock are counted while one thread hands it over to a waiting thread.
 
 use std::{
     cell::Cell,
@@ -33,7 +33,7 @@ figures! { pub FIGURES of "T14", "sections 5.3 and 6.1": "references":
     HYBLOCK("HYBLOCK, a hand-over", TILE == 0.0)
 }
 
-/// The time in which a thread comes to wait for the lock, in cycles.
+/// The time until a thread waits for the lock, in cycles.
 const COMES: u64 = 10_000;
 
 /// T14: remote references of servicing threads and of hand-overs (sections 5.3 and 6.1).
@@ -66,11 +66,11 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     )))
 }
 
-/// A section that takes the tallies of both threads when the first one ends it, and when the second
-/// one begins it.
+/// A section that records the tallies of both threads when the first one ends it, and when the
+/// second one starts it.
 #[derive(Default)]
 struct Between {
-    /// Word 0: the turn in which the second thread is to come.
+    /// Word 0: the turn in which the second thread comes.
     come: Line,
     ended: Cell<[Tally; 2]>,
     begun: Cell<[Tally; 2]>,
@@ -91,16 +91,16 @@ impl Service<SimulatedThread> for Between {
     }
 }
 
-/// The remote references of a hand-over from one thread to another that waits already: from the
-/// begin of the release to the end of the acquisition. The second number is that of the reads of
-/// who releases: the flag is written by it, and read by the other.
+/// Returns the remote references of a hand-over to a thread that is already waiting, from the start
+/// of the release to the end of the acquisition. The second number is the reads of the releasing
+/// thread: it writes the flag, and the other thread reads it.
 fn hand_over<R: RawLock>() -> Result<[f64; 2]> {
     #[repr(align(128))]
     struct Aligned<R>(Locked<R>);
     let (lock, between) = (Aligned(Locked::with(R::default())), Between::default());
     let simulation = ThreadSimulation::on(Machine::find(TILE)?, 2);
     simulation.run(async |m: SimulatedThread| {
-        // The second turn is counted: in the first one, lines are in no cache.
+        // The second turn is counted. In the first one, lines are in no cache.
         for turn in [1, 2] {
             if m.thread() == Thread(1) {
                 let Ok(_) = m.wait_until(&between.come[0], Until::Equals(turn)).await;

@@ -1,4 +1,4 @@
-//! Quantities of the thesis with the simulated ones, as a page.
+//! Quantities of the thesis next to the simulated ones, as a page.
 
 use super::{
     super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use consort_bench::page::{self, Page};
 
-/// Quantities, and lines that show how they come about.
+/// Quantities, and lines that show how they are computed.
 #[derive(Default)]
 pub(super) struct Report {
     quantities: Vec<Quantity>,
@@ -35,13 +35,13 @@ impl Report {
         self.add(Quantity::new(machine, name, unit), simulated);
     }
 
-    /// Adds a table that shows how the figures come about. All columns but the first are numbers.
+    /// Adds a table that shows how the figures are computed. All columns but the first are numbers.
     pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
         let numbers = 1..header.len();
         self.page.table(header.iter().copied(), rows, numbers);
     }
 
-    /// Adds curves: what, in which unit, by which numbers.
+    /// Adds curves: their subject, their unit, and the numbers on the axis.
     pub(super) fn curves(
         &mut self,
         (values, by): (&str, &str),
@@ -59,19 +59,19 @@ impl Report {
         });
     }
 
-    /// The outcome.
+    /// Returns the outcome.
     pub(super) fn finish(mut self, verdict: String) -> Outcome {
         add_tables(&mut self.page, &self.quantities);
         if self.quantities.iter().any(|quantity| quantity.holds.is_some()) {
-            let text = "Paper, with < or >: a limit, where the paper has no figure; what is \
-                        simulated holds to it, or has missed it.";
+            let text = "Paper, with < or >: a limit, where the paper has no figure; the \
+                        simulation stays within it, or misses it.";
             self.page.paragraph(text);
         }
         let verdict = verdict + &self.limits();
         Outcome { verdict, page: self.page, quantities: self.quantities }
     }
 
-    /// How many of the paper's limits hold, and which ones do not.
+    /// Returns how many of the paper's limits hold, and which ones do not.
     fn limits(&self) -> String {
         let is_of_one = self.quantities.windows(2).all(|two| two[0].machine == two[1].machine);
         let name = |quantity: &Quantity| match is_of_one {

@@ -1,8 +1,8 @@
-//! Runs an object under a lock or a delegation scheme on a simulated machine, and says how fast it
-//! is and where its time goes.
+//! Runs an object under a lock or a delegation scheme on a simulated machine, and reports its speed
+//! and where its time goes.
 //!
-//! Each thread applies operations in a loop. Between two it runs an empty loop of a random length.
-//! Threads begin at different times. What they do in the first part of the time is not counted.
+//! Each thread applies operations in a loop. Between two operations it runs an empty loop of a
+//! random length. Threads start at different times. The first part of the time is not counted.
 
 use std::{cell::Cell, sync::atomic::Ordering::Relaxed};
 
@@ -18,17 +18,18 @@ use consort_sync::{
     locks::{Clh, HybLock, Mcs, TestAndSet},
 };
 
-/// The time that is counted, in nanoseconds of virtual time.
+/// The measured time, in nanoseconds of virtual time.
 pub(super) const MEASURED_NS: f64 = 400_000.0;
-/// The time before it that is not.
+/// The time before it, which is not measured.
 const WARM_UP_NS: f64 = 150_000.0;
-/// How much longer a server warms up that searches for its clients' backoff.
+/// A server that searches for its clients' backoff has a warm-up this many times as long.
 const SEARCH: f64 = 16.0;
-/// Threads begin within so many cycles.
+/// Threads start within this many cycles.
 const BEGIN_CYCLES: u64 = 60_000;
-/// Lines of the data: 64 words.
+/// The number of lines of the data: 64 words.
 const DATA_LINES: usize = 8;
-/// Words that a call of a function writes to the stack: the return address and two registers.
+/// The number of words that a function call writes to the stack: the return address and two
+/// registers.
 const CALL_STORES: usize = 3;
 
 /// A way to execute critical sections.
@@ -49,12 +50,12 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// Whether it finds its parameters while it runs.
+    /// Returns whether it finds its parameters while it runs.
     const fn searches(&self) -> bool {
         matches!(self, Self::Shm(Slots { tunes: true, .. }))
     }
 
-    /// Whether servers execute the sections.
+    /// Returns whether servers execute the sections.
     pub(super) const fn is_served(&self) -> bool {
         matches!(self, Self::Shm(_) | Self::Mp)
     }
@@ -73,7 +74,7 @@ pub(super) struct Slots {
 
 impl Slots {
     fn make(self, threads: usize) -> ShmServer {
-        // One more than there are threads: the last slot is shared.
+        // One more than the number of threads: the last slot is shared.
         let slots = threads + 1;
         let mut server = ShmServer::new(slots);
         if self.every_second {
@@ -100,53 +101,53 @@ impl Slots {
     }
 }
 
-/// What is run.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) machine: &'static str,
-    /// The hardware thread of each thread; the first one is that of the server, if there is one.
+    /// The hardware thread of each thread. The first one is that of the server, if there is one.
     pub(super) placement: Vec<u32>,
     pub(super) way: Way,
-    /// Words that a section increments, one after the other, of 64.
+    /// The number of words that a section increments, one after the other, of 64.
     pub(super) increments: usize,
     /// The longest loop between two operations.
     pub(super) longest_loop: u64,
-    /// Whether a section is called by a pointer rather than chosen by its number.
+    /// Whether a section is called through a pointer instead of being selected by its number.
     pub(super) by_pointer: bool,
-    /// The time that is counted, in nanoseconds of virtual time.
+    /// The measured time, in nanoseconds of virtual time.
     pub(super) measured_ns: f64,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
-    /// Of the threads that apply operations.
+    /// The tallies of the threads that apply operations.
     clients: Vec<Tally>,
-    /// Of the thread that is idle for the least time.
+    /// The tally of the thread with the least idle time.
     pub(super) servicing: Tally,
     measured_ns: f64,
     pub(super) mops: f64,
-    /// The operations of others that a combiner executes beside its own.
+    /// The number of other threads' operations that a combiner executes in addition to its own.
     pub(super) combined: f64,
 }
 
 impl Point {
-    /// The operations of all threads.
+    /// Returns the operations of all threads.
     pub(super) fn operations(&self) -> u64 {
         self.clients.iter().map(|tally| tally.operations).sum()
     }
 
-    /// A count for each operation.
+    /// Returns a count per operation.
     pub(super) fn each(&self, count: u64) -> f64 {
         count as f64 / self.operations() as f64
     }
 
-    /// Compare-exchanges for each operation.
+    /// Returns the number of compare-exchanges per operation.
     pub(super) fn exchanges(&self) -> f64 {
         self.each(self.clients.iter().map(|tally| tally.exchanges).sum())
     }
 
-    /// The mean time of an operation, in nanoseconds.
+    /// Returns the mean time of an operation, in nanoseconds.
     pub(super) fn latency_ns(&self) -> f64 {
         let all = self
             .clients
@@ -156,19 +157,20 @@ impl Point {
         all.sum::<f64>() / self.operations() as f64
     }
 
-    /// The most operations of a thread over the least.
+    /// Returns the ratio of the largest to the smallest number of operations of a thread.
     pub(super) fn fairness(&self) -> f64 {
         let counts = self.clients.iter().map(|tally| tally.operations);
         counts.clone().max().unwrap_or(0) as f64 / counts.min().unwrap_or(0) as f64
     }
 
-    /// The share of its time, less that in which it was idle, for which the servicing thread
-    /// stalled.
+    /// Returns the share of its time for which the servicing thread stalled. Idle time is not
+    /// included.
     pub(super) fn stalled(&self) -> f64 {
         self.servicing.all_stalled_ns() / (self.measured_ns - self.servicing.idle_ns())
     }
 
-    /// The remote references of the servicing thread for each operation, and its prefetched lines.
+    /// Returns the remote references and the prefetched lines of the servicing thread, per
+    /// operation.
     pub(super) fn remote(&self) -> [f64; 2] {
         [self.each(self.servicing.remote()), self.each(self.servicing.prefetched)]
     }
@@ -182,7 +184,7 @@ struct Data {
     stack: Line,
     increments: usize,
     by_pointer: bool,
-    /// Executions, and those by the thread that asked for them.
+    /// The number of executions, and of those by the thread that requested them.
     executed: Cell<[u64; 2]>,
 }
 
@@ -204,7 +206,7 @@ impl<M: consort_machine::Machine> Service<M> for Data {
 }
 
 impl Data {
-    /// Executions for others for each by the thread that asked: a combiner executes its own
+    /// Returns the number of executions for others per own execution. A combiner executes its own
     /// operation once.
     fn combined(&self) -> f64 {
         let [all, own] = self.executed.get();
@@ -212,19 +214,19 @@ impl Data {
     }
 }
 
-/// Has a value begin a pair of lines, wherever it lies.
+/// Aligns a value to a pair of lines.
 #[repr(align(128))]
 struct Aligned<T>(T);
 
 /// An object that threads use under a scheme.
 pub(super) trait Subject {
-    /// Threads that apply operations.
+    /// Runs threads that apply operations.
     ///
     /// # Errors
     /// When the machine has no such hardware threads.
     fn apply<S: Scheme>(&self, setting: &Setting, scheme: impl Fn() -> S) -> Result<Point>;
 
-    /// The same, but for the first ones, which are servers. Their schemes have these `lines`.
+    /// Runs the same, except that the first threads are servers. Their schemes have these `lines`.
     ///
     /// # Errors
     /// When the machine has no such hardware threads.
@@ -236,7 +238,7 @@ pub(super) trait Subject {
     ) -> Result<Point>;
 }
 
-/// Words that a section increments.
+/// The words that a section increments.
 struct Increments;
 
 impl Subject for Increments {
@@ -282,7 +284,7 @@ impl Subject for Increments {
 }
 
 impl Setting {
-    /// Has sections increment words.
+    /// Runs sections that increment words.
     ///
     /// # Errors
     /// When the machine has no such hardware threads.
@@ -290,7 +292,7 @@ impl Setting {
         self.run_on(&Increments)
     }
 
-    /// Has threads use an object.
+    /// Runs threads that use an object.
     ///
     /// # Errors
     /// When the machine has no such hardware threads.
@@ -318,7 +320,7 @@ impl Setting {
         Data { increments, by_pointer, ..Data::default() }
     }
 
-    /// Threads that add to a word.
+    /// Runs threads that add to a word.
     fn add(&self) -> Result<Point> {
         let data = self.data();
         let outcome = self.simulate(async |m: SimulatedThread| {
@@ -330,7 +332,7 @@ impl Setting {
         Ok(self.point(outcome, 0))
     }
 
-    /// A thread's operations, for as long as the simulation lasts.
+    /// Repeats a thread's operation for as long as the simulation lasts.
     pub(super) async fn repeat(&self, m: &SimulatedThread, operation: impl AsyncFn()) {
         m.pause(m.random(BEGIN_CYCLES)).await;
         loop {
@@ -349,7 +351,7 @@ impl Setting {
         Ok(simulation.run_for(warm_up, self.measured_ns, program)?)
     }
 
-    /// What came of a simulation whose first threads are servers.
+    /// Returns the result of a simulation whose first threads are servers.
     pub(super) fn point(&self, outcome: ThreadsOutcome<()>, servers: usize) -> Point {
         let ThreadsOutcome { mut tallies, measured_ns, .. } = outcome;
         let busiest = (0..tallies.len())

@@ -14,7 +14,7 @@ figures! { pub FIGURES of "T15", "section 7.2.2, figure 7.8": "x":
     LONG("7.8 200 increments, streaming / base", XEON == 1.84, OPTERON == 1.19)
 }
 
-/// T15: the gain of streaming stores by the length of the section (section 7.2.2, figure 7.8).
+/// T15: the gain of streaming stores over the length of the section (section 7.2.2, figure 7.8).
 ///
 /// # Errors
 /// When a simulation fails.

@@ -19,7 +19,7 @@ figures! { pub FIGURES of "T10", "section 6.2.3, figure 6.6b":
     CC_SYNCH("CC-SYNCH, time stalled", TILE >= 50.0)
 }
 
-/// T10: stalls of the servicing thread (section 6.2.3, figure 6.6b), which is the same for the
+/// T10: stalls of the servicing thread (section 6.2.3, figure 6.6b). It is the same thread for the
 /// whole run: `MAX_OPS` is unbounded.
 ///
 /// # Errors

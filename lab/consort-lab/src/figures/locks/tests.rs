@@ -30,8 +30,9 @@ fn hyblock_beats_queue_locks() {
     }
 }
 
-/// Figures 6.4b and 6.7, as far as they hold: test-and-set is fastest for a thread alone; with five
-/// threads that apply operations every scheme beats every lock, and a server with messages all.
+/// Figures 6.4b and 6.7, as far as they hold: test-and-set is fastest for a single thread. With
+/// five threads that apply operations, every scheme beats every lock, and a server with messages
+/// beats all.
 #[test]
 fn contention_reverses_locks_and_schemes() {
     let latency = |way: &Way, clients| {
@@ -46,8 +47,8 @@ fn contention_reverses_locks_and_schemes() {
     assert!(schemes[1..].iter().all(|other| schemes[0] < *other), "{schemes:?}");
 }
 
-/// Figure 6.6a: what a combiner may execute matters to HYBCOMB, and hardly to CC-SYNCH. Section
-/// 6.2.2: calls by pointers slow messages down most, but not below shared memory.
+/// Figure 6.6a: the limit of a combiner matters for HYBCOMB, but hardly for CC-SYNCH. Section
+/// 6.2.2: calls through pointers slow messages down most, but not below shared memory.
 #[test]
 fn combiners_gain_from_more_operations_and_numbers() {
     let mops = |way| tile(way, TILES, 1).mops;
@@ -87,7 +88,7 @@ fn messages_spare_the_servicing_thread() {
 
 /// T11.
 #[test]
-fn hybcomb_seldom_exchanges_and_is_fair() {
+fn hybcomb_rarely_exchanges_and_is_fair() {
     let alone = tile(Way::HybComb(MAX_OPS), 1, 1);
     assert_eq!(alone.exchanges(), 1.0);
     for threads in [2, 3, 5, 8, 12, 18, 24, TILES] {
@@ -98,8 +99,8 @@ fn hybcomb_seldom_exchanges_and_is_fair() {
     within(tile(Way::Mp, TILES, 1).fairness(), 1.0, 1.25);
 }
 
-/// T12, without LCRQ: what slows it down on the real machine is unknown. 2 and 1.5 within a factor
-/// of 1.5; "almost 2" within 20 %.
+/// T12, without LCRQ, because the reason why it is slower on the real machine is unknown. 2 and 1.5
+/// within a factor of 1.5; "almost 2" within 20 %.
 #[test]
 fn one_server_serves_queues_and_stacks_fastest() {
     let queues = QUEUES.map(|(_, kind)| kind(TILES).unwrap().mops);
@@ -114,8 +115,8 @@ fn one_server_serves_queues_and_stacks_fastest() {
     assert!(stacks[..5].iter().all(|&other| other > stacks[5]), "{stacks:?}");
 }
 
-/// Figure 6.6c: a combiner serves about all other threads at first, and then sharply more, up to
-/// about what is allowed. In the paper CC-SYNCH reaches that; here it stays a quarter below.
+/// Figure 6.6c: at first a combiner serves about all other threads, and then sharply more, up to
+/// about the limit. In the paper CC-SYNCH reaches the limit; here it stays a quarter below.
 #[test]
 fn combining_rates_rise_to_the_limit() {
     let rates = |threads| {
@@ -129,8 +130,8 @@ fn combining_rates_rise_to_the_limit() {
     rates(TILES).into_iter().for_each(|rate| within(rate, 0.7 * all, all));
 }
 
-/// T13 and T15: signs and order; magnitudes within a factor of 2, that of streaming stores on the
-/// Opteron within 2.5.
+/// T13 and T15: signs and order. Magnitudes are within a factor of 2, and for streaming stores on
+/// the Opteron within 2.5.
 #[test]
 fn backoff_and_streaming_stores_gain() {
     for x86 in BOTH {
@@ -165,7 +166,7 @@ fn backoff_and_streaming_stores_gain() {
 
 /// Figure 7.9: an optimized server beats a bare addition and combining; H-SYNCH beats CC-SYNCH.
 #[test]
-fn an_optimized_server_beats_the_others() {
+fn optimized_server_beats_the_others() {
     for x86 in BOTH {
         let slots = Slots { backoff: Some(x86.backoff), ..x86.slots() };
         let [server, cc, h, add] =
@@ -176,9 +177,9 @@ fn an_optimized_server_beats_the_others() {
     }
 }
 
-/// F3: a server finds a backoff with which it is as fast as with the best that is known.
+/// F3: a server finds a backoff with which it is as fast as with the best known one.
 #[test]
-fn a_server_finds_the_backoff_of_its_clients() {
+fn server_finds_the_backoff_of_its_clients() {
     let x86 = BOTH[1];
     let run = |slots| {
         [1, x86.clients].map(|n| x86.setting(Way::Shm(slots), 1, n).unwrap().run().unwrap().mops)
@@ -189,8 +190,8 @@ fn a_server_finds_the_backoff_of_its_clients() {
     assert!(crowded > 0.9 * run(Slots { backoff: Some(x86.backoff), ..plain })[1], "{crowded}");
 }
 
-/// Figure 7.7, as far as it holds: the server without optimizations answers a client alone fastest.
-/// With backoff that client waits for a second look, longer than in the thesis.
+/// Figure 7.7, as far as it holds: the server without optimizations answers a single client
+/// fastest. With backoff, that client waits for a second poll, longer than in the thesis.
 #[test]
 fn optimizations_cost_latency_for_one_client() {
     for x86 in BOTH {
@@ -203,10 +204,10 @@ fn optimizations_cost_latency_for_one_client() {
     }
 }
 
-/// Sections 6.2.5 and 7.2.3: on x86 a queue gains by a second lock, and a server on one die is
+/// Sections 6.2.5 and 7.2.3: on x86 a queue gains from a second lock, and a server on one die is
 /// slower than on the TILE-Gx. CC-SYNCH is about as fast as a server without optimizations.
 #[test]
-fn shared_memory_of_x86_is_slower_and_gains_by_two_locks() {
+fn shared_memory_of_x86_is_slower_and_gains_from_two_locks() {
     for x86 in BOTH {
         let all = |way, parts| x86.setting(way, parts, x86.clients).unwrap();
         let (cc, base) = (Way::CcSynch(MAX_OPS), Way::Shm(x86.slots()));

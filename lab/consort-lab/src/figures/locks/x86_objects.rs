@@ -1,7 +1,7 @@
 //! T12 on x86: counters, stacks and queues (sections 6.2.5 and 7.2.3, figures 7.9 to 7.11).
 //!
-//! Each runs under a server without optimizations, under two with them, and under combiners, beside
-//! what takes no lock. Thread `n` is on socket `n mod 8` of the Xeon.
+//! Each runs under a server without optimizations, under two with them, and under combiners, and is
+//! compared with lock-free objects. Thread `n` is on socket `n mod 8` of the Xeon.
 
 use anyhow::Result;
 use consort_sync::objects::Clusters;
@@ -54,21 +54,21 @@ const LCRQ: &str = "LCRQ";
 
 /// The cycles for which LCRQ+H waits for the turn of a socket (section 7.2.3).
 const TURN_CYCLES: f64 = 400_000.0;
-/// The Xeon's cycles in a nanosecond.
+/// The number of cycles of the Xeon in a nanosecond.
 const XEON_GHZ: f64 = 2.13;
-/// So many times as long is LCRQ+H measured: each socket has several turns.
+/// LCRQ+H is measured this many times as long, so that each socket has several turns.
 const TURNS: f64 = 50.0;
 
 /// Ways with their names.
 type Ways = Vec<(&'static str, Way)>;
 
 impl X86 {
-    /// The server without optimizations and with those of section 7.2.3, and combiners; H-SYNCH for
-    /// the Xeon alone, as in the thesis.
+    /// Returns the server without optimizations, the servers with those of section 7.2.3, and
+    /// combiners. H-SYNCH is only for the Xeon, as in the thesis.
     fn ways(self) -> Ways {
         let base = self.slots();
         let backoff = Slots { backoff: Some(self.backoff), ..base };
-        // The thesis has backoff beside streaming stores where it gains by it.
+        // The thesis combines streaming stores with backoff where that gains.
         let beside = (self.machine == XEON).then_some(self.streaming_backoff);
         let streaming = Slots { streams: true, backoff: beside, ..base };
         let mut ways = vec![
@@ -88,7 +88,7 @@ impl X86 {
     }
 }
 
-/// Adds counters, stacks and queues on both machines, and what differs from the TILE-Gx.
+/// Adds counters, stacks and queues on both machines, and the differences from the TILE-Gx.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -104,7 +104,7 @@ pub(super) fn compare(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The slower of the optimized servers over the fastest of others.
+/// Returns the slower of the optimized servers over the fastest other way.
 fn lead(curves: &Curves, others: &[&str], clients: u32) -> f64 {
     let lead = |name| curves.gains(name, others, clients..=clients);
     least([lead(BACKOFF), lead(STREAMING)].concat())
@@ -135,7 +135,7 @@ fn counters(x86: X86, report: &mut Report) -> Result<Curves> {
     Ok(curves)
 }
 
-/// Figure 7.10. Returns the operations of an optimized server, over those on a counter.
+/// Figure 7.10. Returns the rate of an optimized server relative to its rate with a counter.
 fn stacks(x86: X86, counters: &Curves, report: &mut Report) -> Result<f64> {
     let X86 { machine, clients, .. } = x86;
     let mut ways = x86.ways();
@@ -169,7 +169,7 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
         })
     };
     let one = queue(x86.ways(), 1, &Contained::Queue)?;
-    // An answer past the caches may overtake what the other server has to see.
+    // An answer past the caches may overtake data that the other server must see.
     let ordered = x86.ways().into_iter().filter(|(name, _)| *name != STREAMING).collect();
     let two = queue(ordered, 2, &Contained::QueueOfTwo)?;
     let free = Curves::run([(LCRQ, ())], &x86.numbers(), |(), clients| {
@@ -203,7 +203,7 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// LCRQ+H with all threads.
+/// Runs LCRQ+H with all threads.
 fn clustered(x86: X86) -> Result<Point> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a short time")]
     let wait_ns = (TURN_CYCLES / XEON_GHZ) as u64;
@@ -212,7 +212,7 @@ fn clustered(x86: X86) -> Result<Point> {
     lcrq_of_clusters(&Setting { measured_ns: TURNS * MEASURED_NS, ..setting }, clusters)
 }
 
-/// Section 6.2.5: a die beside the TILE-Gx.
+/// Section 6.2.5: a die compared with the TILE-Gx.
 fn on_a_die(x86: X86, report: &mut Report) -> Result<()> {
     let shm = |slots| Way::Shm(slots);
     let ways = [

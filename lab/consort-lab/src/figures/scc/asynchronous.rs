@@ -39,7 +39,7 @@ const ASYNC: [Entry; 4] = [(1, &ASYNC_1), (32, &ASYNC_32), (64, &ASYNC_64), (128
 const DEGREES: [u32; 3] = [2, 7, 47];
 const FAIR_DEGREES: [u32; 5] = [2, 3, 4, 7, 47];
 
-/// The row of a size with calls of all PEs.
+/// Returns the row of a size when all PEs make the call.
 fn synchronous(experiment: &Experiment<'_>, (lines, figure): Entry) -> Result<Row> {
     let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
     let at = |effects| latency_us(effects, oc_bcast(47), lines);
@@ -52,7 +52,7 @@ fn synchronous(experiment: &Experiment<'_>, (lines, figure): Entry) -> Result<Ro
     Ok(row)
 }
 
-/// The row of a size with a call of the source alone.
+/// Returns the row of a size when only the source makes the call.
 fn asynchronous(
     experiment: &Experiment<'_>,
     variant: Variant,

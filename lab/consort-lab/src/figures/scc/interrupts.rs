@@ -13,7 +13,7 @@ use consort_bench::page::Curves;
 figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.3a":
     // "from about 2000 to almost 6000", "about 3 times more expensive than" one alone; "barely
     // noticeable for less than 20 cores". The fastest is a parameter, and without the registers
-    // beside the mesh nothing could differ (figure 3.3b).
+    // next to the mesh nothing could differ (figure 3.3b).
     "cycles":
     SLOWEST("3.3a 48 cores, slowest", MACHINE == 6000.0)
     "x":
@@ -21,7 +21,7 @@ figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.3a":
     SPREAD_OF_16("3.3a 16 cores, slowest / fastest", MACHINE == 1.0)
 }
 
-/// Numbers of cores that are interrupted.
+/// The numbers of interrupted cores.
 const COUNTS: [u32; 7] = [1, 8, 16, 20, 32, 40, CORES];
 
 /// The first and the last of the interrupts, in cycles of a core.
@@ -39,13 +39,13 @@ impl Spread {
     }
 }
 
-/// The rows of the figure, and the figure by the number of cores.
+/// Returns the rows of the figure, and the figure over the number of cores.
 ///
 /// # Errors
 /// When a simulation fails.
 pub(super) fn rows() -> Result<(Vec<Row>, Curves)> {
     let ghz = buffers()?.ghz;
-    // Figure 3.3b: only the sender uses the registers beside the mesh.
+    // Figure 3.3b: only the sender uses the registers next to the mesh.
     let avoided = edited(RAW, |machine| machine.interrupt.status_read_cycles = 0.0)?;
     let simulations = [edited(RAW, |_| ())?, avoided];
     let mut ways: Vec<(String, Vec<f64>)> = Vec::new();

@@ -24,7 +24,7 @@ figures! { pub FIGURES of "T2", "section 3.3.3, figure 3.2a": "us":
     FARTHEST_APART("3.2a k=47 and k=7, farthest apart from 32 lines on", MACHINE == 1.0)
 }
 
-/// Lengths of messages in figure 3.2a, of at most two chunks.
+/// The lengths of messages in figure 3.2a, of at most two chunks.
 const CURVE_LINES: [usize; 7] = [1, 32, 64, 96, 128, 160, 192];
 
 /// T2: the latency of short messages (section 3.3.3, figure 3.2a).
@@ -63,8 +63,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         ratio(uncontended, UNCONTENDED, [47, 7], figure.at)?;
     }
     let curves = curves()?;
-    // Figure 3.2a: the curves of these two "almost completely overlap". At one line they do not by
-    // the thesis' own figures, 16.6 us in this one and 44.1 in table 3.1.
+    // Figure 3.2a: the curves of these two "almost completely overlap". At one line they do not,
+    // according to the thesis' own figures: 16.6 us in this one and 44.1 in table 3.1.
     let apart = |index: usize| curves.ways[2].1[index] / curves.ways[1].1[index];
     let ratio = |index: usize| apart(index).max(1.0 / apart(index));
     let farthest = (1..CURVE_LINES.len()).map(ratio).fold(1.0, f64::max);

@@ -25,11 +25,11 @@ pub(super) const CALLS_IN_A_ROW: u64 = 24;
 
 /// With distances and contention.
 pub(super) const RAW: Effects = Effects::PUBLISHED;
-/// With contention for links too.
+/// With contention for links as well.
 pub(super) const WITH_LINKS: Effects = Effects { links: true, ..RAW };
 /// With distances, without contention.
 pub(super) const UNCONTENDED: Effects = Effects { contention: false, ..RAW };
-/// All distances 1, without contention: as in the formulas.
+/// All distances 1, without contention, as in the formulas.
 pub(super) const AS_FORMULAS: Effects = Effects { distances: false, ..UNCONTENDED };
 /// With distances, contention and fitted parameters.
 pub(super) const FITTED: Effects = Effects { fitted: true, ..RAW };
@@ -38,7 +38,7 @@ pub(super) fn simulation(effects: Effects) -> Result<Simulation> {
     Ok(Simulation::on(Machine::find(MACHINE)?, CORES).with(effects))
 }
 
-/// The parts and costs of the machine.
+/// Returns the parts and costs of the machine.
 pub(super) fn buffers() -> Result<MessageBuffers> {
     match Machine::find(MACHINE)?.kind {
         Kind::MessageBuffers(buffers) => Ok(buffers),
@@ -46,7 +46,7 @@ pub(super) fn buffers() -> Result<MessageBuffers> {
     }
 }
 
-/// The machine with other costs.
+/// Returns the machine with other costs.
 pub(super) fn edited(
     effects: Effects,
     edit: impl FnOnce(&mut MessageBuffers),
@@ -61,17 +61,18 @@ pub(super) fn oc_bcast(k: u64) -> Candidate {
     Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", 96 * LINE_BYTES as u64)
 }
 
-/// RCCE_comm's, of sends that wait for their receivers, through the senders' message buffers.
+/// Returns the binomial broadcast of RCCE_comm. Its sends wait for their receivers and go through
+/// the senders' message buffers.
 pub(super) fn binomial() -> Candidate {
     Candidate::new("two_sided_binomial")
 }
 
-/// The same for long messages.
+/// Returns the broadcast of RCCE_comm for long messages.
 pub(super) fn scatter_allgather() -> Candidate {
     Candidate::new("two_sided_scatter_allgather")
 }
 
-/// The time of a broadcast, in microseconds.
+/// Returns the time of a broadcast, in microseconds.
 pub(super) fn broadcast_us(
     effects: Effects,
     mode: Mode,
@@ -92,7 +93,7 @@ pub(super) fn latency_us(effects: Effects, candidate: Candidate, lines: usize) -
     broadcast_us(effects, Mode::Latency, candidate, lines)
 }
 
-/// The throughput of calls in a row, in 10^6 B/s.
+/// Returns the throughput of calls in a row, in 10^6 B/s.
 pub(super) fn throughput_mbps(effects: Effects, candidate: Candidate, lines: usize) -> Result<f64> {
     let us = broadcast_us(effects, Mode::Throughput, candidate, lines)?;
     Ok((lines * LINE_BYTES) as f64 / us)

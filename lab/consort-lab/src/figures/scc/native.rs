@@ -21,8 +21,9 @@ use consort_bench::{
     workloads::interrupts::{self, Interrupts},
 };
 
-/// Adds to two rows the values `of` the times in nanoseconds of two broadcasts of this many lines
-/// on this machine: OC-BCAST with the root as the parent of all other PEs, and `other`.
+/// Adds values on this machine to two rows. `of` computes them from the times in nanoseconds of two
+/// broadcasts of this many lines: OC-BCAST with the root as the parent of all other PEs, and
+/// `other`.
 pub(super) fn add_native(
     experiment: &Experiment<'_>,
     rows: &mut [Row],
@@ -38,18 +39,18 @@ pub(super) fn add_native(
     Ok(())
 }
 
-/// Adds to two rows the throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in
+/// Adds the throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine to two rows, in
 /// 10^6 B/s.
 pub(super) fn add_native_mbps(experiment: &Experiment<'_>, rows: &mut [Row]) -> Result<()> {
     let mbps = |ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns;
     add_native(experiment, rows, MEGABYTE_LINES, scatter_allgather(), mbps)
 }
 
-/// The messages of each source on this machine.
+/// The number of messages of each source on this machine.
 const MESSAGES: u32 = 400;
 
-/// The time of a message in asynchronous broadcasts on this machine, in nanoseconds. It is measured
-/// until all PEs have all messages.
+/// Returns the time of a message in asynchronous broadcasts on this machine, in nanoseconds. The
+/// measurement lasts until all PEs have all messages.
 pub(super) fn async_broadcast_ns(
     experiment: &Experiment<'_>,
     variant: Variant,
@@ -73,7 +74,7 @@ pub(super) fn async_broadcast_ns(
     Ok(longest_ns / f64::from(MESSAGES * sources.min(pes)))
 }
 
-/// Adds what an interrupt of a thread takes here, of which the library makes none.
+/// Adds the time of an interrupt of a thread here. The library does not use interrupts.
 #[cfg(target_os = "linux")]
 pub(super) fn add_interrupts(outcome: &mut Outcome) -> Result<()> {
     let Interrupts { signal_ns, membarrier_ns, poll_ns } = interrupts::measure()?;
@@ -89,9 +90,9 @@ pub(super) fn add_interrupts(outcome: &mut Outcome) -> Result<()> {
     let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
     outcome.page.paragraph(format!(
         "Here nothing interrupts a PE: it polls in every call of the library in which it waits, \
-         and not while it computes. A signal to a thread takes {} until its handler has run, which \
-         may call next to nothing; a memory barrier on all cores of the process {barrier}; a line \
-         that a waiting thread polls {}.",
+         and not while it computes. A signal to a thread takes {} until its handler has run, and \
+         a handler may call almost nothing. A memory barrier on all cores of the process takes \
+         {barrier}, and a line that a waiting thread polls {}.",
         time(signal_ns),
         time(poll_ns),
     ));

@@ -51,8 +51,8 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     let what = "mesh, the same over links of a fifth of the rate";
     rows.push(Row::other(what, "x", link.of_slow_links));
     verdict.push(format!(
-        "a link that {:.0} % of its time is occupied makes a get {:.2} times as long (of a fifth \
-         of the rate, {:.1})",
+        "a link that is occupied for {:.0} % of the time makes a get {:.2} times as long (with a \
+         fifth of the rate, {:.1})",
         link.occupied * 100.0,
         link.slowdown,
         link.of_slow_links
@@ -67,8 +67,8 @@ struct Stress {
     of_slow_links: f64,
 }
 
-/// All cores but those of tiles (2, 2) and (3, 2) get from a core in the third row of the mesh, at
-/// the opposite side; one of tile (2, 2) gets from tile (3, 2).
+/// Runs the stress test. All cores except those of tiles (2, 2) and (3, 2) get from a core in the
+/// third row of the mesh, on the opposite side. One core of tile (2, 2) gets from tile (3, 2).
 fn link() -> Result<Stress> {
     const LINES: usize = 128;
     let core = |column: u32, row: u32| Rank(2 * (6 * row + column));
@@ -89,7 +89,7 @@ fn link() -> Result<Stress> {
         Ok(get(simulation, stress)?.mean_ns / get(simulation, alone)?.mean_ns)
     };
     let published = slower(1.0)?;
-    // Half of the others, and the timed core, get over it in its direction.
+    // Half of the others, and the timed core, get over the link in its direction.
     let gets = get(&published, stress)?.others / 2.0;
     let line_ns = f64::from(link.line_flits) * link.flit_ns;
     Ok(Stress {

@@ -1,7 +1,8 @@
-//! T5: puts and gets by distance and size, against their formulas (section 4.1.2, figure 4.2).
+//! T5: puts and gets by distance and size, compared with their formulas (section 4.1.2, figure
+//! 4.2).
 //!
-//! The thesis took the parameters of table 4.1 from these measurements, so what is simulated with
-//! them stands as fitted.
+//! The thesis took the parameters of table 4.1 from these measurements, so simulations with them
+//! count as fitted.
 
 use anyhow::Result;
 use consort::Rank;
@@ -16,7 +17,7 @@ use crate::simulation::{Transfer, transfer_ns};
 use consort_bench::{page::Curves, units::counted};
 
 figures! { pub FIGURES of "T5", "section 4.1.2, figure 4.2": "x":
-    // From the least to the greatest distance "only 30%".
+    // From the smallest to the largest distance "only 30%".
     FAR_GET("4.2 get, 128 lines, 9 routers / 1", MACHINE == 1.3)
     FAR_PUT("4.2 put, 128 lines, 9 routers / 1", MACHINE == 1.3)
     FAR_GET_TO_MEMORY("4.2 get to memory, 128 lines, 9 routers / 1")
@@ -30,12 +31,12 @@ const TRANSFERS: [(&str, Transfer, &Figure); 4] = [
     ("get to memory", Transfer::GetToMemory, &FAR_GET_TO_MEMORY),
     ("put from memory", Transfer::PutFromMemory, &FAR_PUT_FROM_MEMORY),
 ];
-/// Lines of a transfer.
+/// The numbers of lines in a transfer.
 const LINES: [usize; 3] = [1, 16, 128];
-/// Routers on the way, at most.
+/// The largest number of routers on the way.
 const FARTHEST: u32 = 9;
 
-/// The formula of a transfer of core 0, in nanoseconds.
+/// Returns the formula of a transfer of core 0, in nanoseconds.
 fn formula_ns(scc: &Scc, transfer: Transfer, lines: u64, hops: u32) -> f64 {
     match transfer {
         Transfer::Get => scc.get_to_buffer_ns(lines, hops),
@@ -45,7 +46,7 @@ fn formula_ns(scc: &Scc, transfer: Transfer, lines: u64, hops: u32) -> f64 {
     }
 }
 
-/// The rows of the figure, and the curves of its two panels.
+/// Returns the rows of the figure, and the curves of its two panels.
 ///
 /// # Errors
 /// When a simulation fails.

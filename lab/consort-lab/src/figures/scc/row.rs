@@ -1,9 +1,10 @@
 //! A quantity of the thesis with the values to compare.
 //!
-//! Three values stand beside the thesis' own: that of its formulas; that of the simulation (raw);
-//! and that of the simulation with the parameters that are used only where it is asked for: the
-//! overhead of a call, the switch to a handler, and flags that are reset. The raw value of a figure
-//! that a parameter was fitted to is shown as fitted too. The page counts the fitted parameters.
+//! Three values are compared with the value of the thesis: that of its formulas; that of the
+//! simulation (raw); and that of the simulation with the parameters that are used only on request:
+//! the overhead of a call, the switch to a handler, and flags that are reset. If a parameter was
+//! fitted to a figure, its raw value is also shown as fitted. The page counts the fitted
+//! parameters.
 
 use anyhow::Result;
 use consort_sim::machines::Machine;
@@ -20,24 +21,24 @@ use consort_bench::page::Page;
 
 /// A figure with the paper's value and those to compare.
 pub(super) struct Row {
-    /// With the raw value as the simulated one.
+    /// The quantity, with the raw value as the simulated one.
     quantity: Quantity,
     pub(super) raw: f64,
     pub(super) fitted: Option<f64>,
 }
 
 impl Row {
-    /// A row with the raw value.
+    /// Returns a row with the raw value.
     pub(super) fn new(quantity: Quantity, raw: f64) -> Self {
         Self { quantity: quantity.simulated(raw), raw, fitted: None }
     }
 
-    /// A row of a figure with the raw value.
+    /// Returns a row of a figure with the raw value.
     pub(super) fn of(figure: &'static Figure, raw: f64) -> Self {
         Self::new(figure.on(MACHINE), raw)
     }
 
-    /// A row of a quantity that is not a figure of the thesis.
+    /// Returns a row of a quantity that is not a figure of the thesis.
     pub(super) fn other(name: impl Into<String>, unit: &'static str, raw: f64) -> Self {
         Self::new(Quantity::new(MACHINE, name, unit), raw)
     }
@@ -47,7 +48,7 @@ impl Row {
         self
     }
 
-    /// A figure that the thesis took the machine's parameters from.
+    /// Marks a figure from which the thesis took the machine's parameters.
     pub(super) fn of_parameters(self) -> Self {
         Self { quantity: self.quantity.into_fitted(), ..self }
     }
@@ -56,7 +57,7 @@ impl Row {
         self.quantity = self.quantity.clone().native(native);
     }
 
-    /// The ratio of the model's value, and of the raw one, to the paper's.
+    /// Returns the ratios of the model's value, and of the raw one, to the paper's.
     pub(super) fn of_paper(&self) -> Option<(f64, f64)> {
         let paper = self.quantity.paper?.number();
         Some((self.quantity.model? / paper, self.raw / paper))
@@ -67,7 +68,7 @@ impl Row {
     }
 }
 
-/// The rows as a table and as quantities.
+/// Returns the rows as a table and as quantities.
 ///
 /// # Errors
 /// When the machine's description cannot be read.
@@ -81,7 +82,7 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
     for Row { quantity, fitted, .. } in rows {
         let fitted = fitted.map(|fitted| quantity.clone().simulated_as_fitted(fitted));
-        // A raw value that a parameter was fitted to has the place of a fitted one.
+        // If a parameter was fitted to a figure, its raw value is shown as fitted.
         let (raw, fits) = match quantity.fitted {
             Some(_) => (None, Some(quantity)),
             None => (Some(quantity), fitted.as_ref()),
@@ -106,10 +107,10 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     page.paragraph(format!(
         "model: the thesis' formulas, without contention. simulated: the algorithms that run \
          natively, with the costs of the description, distances and contention. fitted: with 4 us \
-         a call, 5 us a switch to the program's handler, and flags that are reset; or a figure \
-         that a parameter was fitted to. {} `consort-lab machines {MACHINE} --source` tells of each. \
-         here: this machine, a PE a core, calls in a row, k as large as can be; of many sources, \
-         all PEs. Caches that are kept coherent have no buffer to press on.",
+         per call, 5 us per switch to the program's handler, and flags that are reset; or a figure \
+         to which a parameter was fitted. {} `consort-lab machines {MACHINE} --source` shows each. \
+         here: this machine, one PE per core, calls in a row, the largest possible k; with many \
+         sources, all PEs. Coherent caches have no message buffer to contend for.",
         provenance.in_words(),
     ));
     Ok(Outcome { verdict, page, quantities })

@@ -1,4 +1,4 @@
-//! T4: how much arrives where several sources broadcast at once (section 3.3.4, figure 3.4).
+//! T4: the throughput when several sources broadcast at once (section 3.3.4, figure 3.4).
 
 use anyhow::Result;
 use consort_collectives::async_broadcast::Variant;
@@ -12,7 +12,7 @@ use super::{
 use crate::simulation::async_broadcasts::{self, Aggregate, Settings};
 use consort_bench::{page::Curves, units::counted};
 
-/// 68 % of a core's bandwidth in copying from a message buffer to its memory, in 10^6 B/s.
+/// 68 % of a core's bandwidth when it copies from a message buffer to its memory, in 10^6 B/s.
 pub(super) const SATURATED_MBPS: f64 = 0.68 * 55.0;
 
 figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.4": "MB/s":
@@ -34,17 +34,17 @@ figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.4": "MB/s":
 
 /// How long sources broadcast continuously, in nanoseconds.
 const ENDLESS_NS: f64 = 1e7;
-/// Bytes of their messages.
+/// Bytes in their messages.
 const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
-/// How many there are.
+/// The numbers of sources.
 const SOURCES: [u32; 3] = [1, 5, CORES];
 
-/// The settings of the broadcasts.
+/// Returns the settings of the broadcasts.
 pub(super) fn settings(variant: Variant, k: u32) -> Settings {
     Settings { k, chunk_bytes: 96 * LINE_BYTES, variant }
 }
 
-/// What rows call a variant.
+/// Returns the name of a variant in rows.
 pub(super) const fn name(variant: Variant) -> &'static str {
     match variant {
         Variant::Published => "",
@@ -61,7 +61,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Simulates all of them.
+    /// Simulates all degrees and numbers of sources.
     ///
     /// # Errors
     /// When a simulation fails.
@@ -80,7 +80,7 @@ impl Sources {
         Ok(Self { variant, degrees, reached })
     }
 
-    /// Raw, and with the fitted parameters.
+    /// Returns the throughput, raw and with the fitted parameters.
     fn of(&self, sources: u32, k: u32) -> (Aggregate, Aggregate) {
         let degree = self.degrees.iter().position(|&other| other == k);
         let index = SOURCES.iter().position(|&other| other == sources);
@@ -88,12 +88,12 @@ impl Sources {
         found.unwrap_or_else(|| panic!("{sources} sources with k={k} were not simulated"))
     }
 
-    /// With the fitted parameters.
+    /// Returns the throughput with the fitted parameters.
     pub(super) fn fitted(&self, sources: u32, k: u32) -> Aggregate {
         self.of(sources, k).1
     }
 
-    /// The rows of the throughputs with some degrees.
+    /// Returns the rows of the throughputs with some degrees.
     ///
     /// # Errors
     /// When a job on this machine fails.
@@ -111,7 +111,7 @@ impl Sources {
                 let row = Row::new(quantity.named(name(self.variant)), raw.mbps);
                 let mut row = row.fitted(fitted.mbps);
                 if k == 47 {
-                    // A PE receives the messages of the other sources only.
+                    // A PE receives only the messages of the other sources.
                     let pes = f64::from(experiment.cores.max(2));
                     let message_ns =
                         async_broadcast_ns(experiment, self.variant, sources, ENDLESS_BYTES)?;
@@ -124,7 +124,8 @@ impl Sources {
         Ok(rows)
     }
 
-    /// The row of one throughput over another, each by the number of sources and k.
+    /// Returns a row with the ratio of two throughputs. Each is given by the number of sources and
+    /// k.
     fn ratio(&self, figure: &'static Figure, over: (u32, u32), under: (u32, u32)) -> Row {
         let [(over_raw, over_fitted), (under_raw, under_fitted)] =
             [over, under].map(|(sources, k)| self.of(sources, k));
@@ -133,8 +134,8 @@ impl Sources {
         row.fitted(over_fitted.mbps / under_fitted.mbps)
     }
 
-    /// The trends of the figure, as rows: one source falls with k, many rise with it; more sources
-    /// make a rise, then none.
+    /// Returns the trends of the figure as rows. With one source the throughput falls with k, with
+    /// many it rises. More sources increase it at first, then no longer.
     pub(super) fn trends(&self) -> Vec<Row> {
         let by_k = |figure, sources, high, low| self.ratio(figure, (sources, high), (sources, low));
         let mut rows = vec![by_k(&ONE_K7_OVER_K2, 1, 7, 2), by_k(&ONE_K47_OVER_K7, 1, 47, 7)];
@@ -153,7 +154,7 @@ impl Sources {
         rows
     }
 
-    /// The figure, simulated.
+    /// Returns the figure, simulated.
     pub(super) fn curves(&self) -> Curves {
         let way = |(index, sources): (usize, u32)| {
             let mbps = self.reached.iter().map(|of_degree| of_degree[index].0.mbps);

@@ -1,5 +1,5 @@
-//! The applications whose panels are broadcast: the product of matrices, and the Cholesky
-//! factorization (sections 6.1 and 6.2), with a PE on each node.
+//! The applications that broadcast panels: the product of matrices and the Cholesky factorization
+//! (sections 6.1 and 6.2), with one PE on each node.
 
 use anyhow::Result;
 use consort::Rank;
@@ -8,29 +8,29 @@ use consort_sim::{Pe, Simulation, machines::Machine};
 use super::{Square, Teams, Tuned, WINDOW, Way, all, gflops, in_place, run};
 use crate::simulation::counting::with_pes_per_node;
 
-/// Bytes of a double.
+/// Bytes in a double.
 const DOUBLE: usize = size_of::<f64>();
 
-/// Matrices of which each PE has squares of `own` by `own`, in a square grid of PEs.
+/// Matrices in a square grid of PEs. Each PE has a square of `own` by `own`.
 #[derive(Clone, Copy, Debug)]
 pub struct Summa {
-    /// PEs along a side of the grid.
+    /// The number of PEs along a side of the grid.
     pub side: u32,
-    /// Rows and columns of a PE's part.
+    /// The number of rows and columns of a PE's part.
     pub own: usize,
-    /// Columns of a panel.
+    /// The number of columns of a panel.
     pub width: usize,
-    /// The steps that are simulated, of all.
+    /// The number of steps to simulate.
     pub steps: u32,
 }
 
 impl Summa {
-    /// Bytes of a panel.
+    /// Returns the number of bytes in a panel.
     pub const fn panel_bytes(&self) -> usize {
         self.own * self.width * DOUBLE
     }
 
-    /// The rate of a node in 10^9 operations a second.
+    /// Returns the rate of a node, in 10^9 operations per second.
     ///
     /// # Errors
     /// When the simulation fails.
@@ -40,7 +40,7 @@ impl Summa {
         let machine = with_pes_per_node(machine.clone(), 1)?;
         let operations = 2.0 * (self.own * self.own * self.width) as f64;
         let step_ns = operations / gflops(&machine, 1)?;
-        // Two panels of each factor, in turn.
+        // Two panels of each factor, used in turn.
         let simulation = Simulation::on(machine, square.pes()).window(WINDOW);
         let simulation = simulation.heap_bytes(4 * bytes);
         let teams = Teams::new(&simulation, self.side, by);
@@ -71,7 +71,7 @@ impl Summa {
         Ok(f64::from(self.steps) * operations / ns)
     }
 
-    /// The panels of a step: that of A along the rows, that of B along the columns.
+    /// Broadcasts the panels of a step: that of A along the rows, that of B along the columns.
     async fn panels(
         &self,
         pe: &Pe<'_>,
@@ -88,19 +88,20 @@ impl Summa {
     }
 }
 
-/// A matrix on a checkerboard, of which each PE has `blocks` by `blocks` blocks.
+/// A matrix on a checkerboard. Each PE has `blocks` by `blocks` blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Cholesky {
-    /// PEs along a side of the grid.
+    /// The number of PEs along a side of the grid.
     pub side: u32,
-    /// Blocks along a side of a PE's part.
+    /// The number of blocks along a side of a PE's part.
     pub blocks: u32,
-    /// Rows and columns of a block.
+    /// The number of rows and columns of a block.
     pub width: usize,
 }
 
 impl Cholesky {
-    /// The rate of a node in 10^9 operations a second. All calls are blocking, as in the paper.
+    /// Returns the rate of a node, in 10^9 operations per second. All calls are blocking, as in the
+    /// paper.
     ///
     /// # Errors
     /// When the simulation fails.
@@ -127,7 +128,7 @@ impl Cholesky {
         self.width * self.width * DOUBLE
     }
 
-    /// The own blocks, of a row or a column of the grid, behind a step.
+    /// Returns the number of a PE's blocks, in a row or a column of the grid, behind a step.
     fn behind(&self, own: u32, step: u32) -> usize {
         let all = self.side * self.blocks;
         (step + 1..all).filter(|block| block % self.side == own).count()
@@ -144,7 +145,8 @@ impl Cholesky {
         let root = Rank(step % self.side);
         let [rows, columns] = [row, column].map(|own| self.behind(own, step));
         let block = (self.width as f64).powi(3);
-        // The factor of the diagonal block, along its column, which solves for what is below.
+        // Broadcast the factor of the diagonal block along its column, which solves for the blocks
+        // below.
         let [block_bytes, most] = [1, self.blocks as usize].map(|count| count * self.block_bytes());
         let down = pe.begin_in(square.column(pe.rank()), in_place(2 * most, block_bytes)).await;
         if column == root.0 {
@@ -154,7 +156,7 @@ impl Cholesky {
             teams.broadcast(&down, root, block_bytes).await?;
             pe.compute(rows as f64 * block / rate).await;
         }
-        // The panel, along the rows; what faces the own columns, along the columns.
+        // Broadcast the panel along the rows, and the corresponding blocks along the columns.
         let bytes = rows * block_bytes;
         let across = pe.begin_in(square.row(pe.rank()), in_place(0, bytes)).await;
         if rows > 0 {

@@ -2,14 +2,14 @@
 //! and columns of a grid of PEs, and exchanges in them.
 //!
 //! Source: Nishtala, Zheng, Hargrove and Yelick (2011), section 6. The programs of `/apps` are the
-//! applications themselves; these are their calls, in the same order, with blocks of zeros that
-//! nobody multiplies. Computing is time: operations by the most that the machine's processors do.
-//! What is modelled:
+//! applications themselves. This module makes their calls in the same order, with blocks of zeros
+//! that are never multiplied. Computation takes time: the number of operations at the peak rate of
+//! the machine's processors. The model:
 //!
-//! - each call is Consort's algorithm, among the PEs of a row or a column, all rows and columns at
-//!   once on one network;
-//! - where communication overlaps, calls go on by themselves while a PE computes, and their
-//!   messages occupy it for the overhead of each; a program that polls is not as attentive;
+//! - each call uses Consort's algorithm among the PEs of a row or a column, and all rows and
+//!   columns run at once on one network;
+//! - with overlap, calls progress on their own while a PE computes, and each message occupies the
+//!   PE for its overhead; a real program that polls is less attentive;
 //! - links within the network are never the limit, as in all of this simulator.
 
 mod factors;
@@ -38,30 +38,33 @@ use consort_sim::{
 use super::program::barrier;
 use consort_bench::query_json::sums;
 
-/// More calls than any program makes, so that none waits for credits.
+/// More calls than any program makes, so that no call waits for credits.
 const WINDOW: u64 = 1 << 12;
 
 /// How an application communicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Nonblocking calls, while it computes.
+    /// Nonblocking calls during computation.
     Overlap,
-    /// The same calls, blocking.
+    /// The same calls, but blocking.
     Blocking,
-    /// Blocking calls by the algorithm that stands for an MPI's.
+    /// Blocking calls with the algorithm that represents an MPI's.
     Messages,
 }
 
-/// The rate of a PE that has all cores of its node, or one of them, in operations a nanosecond.
+/// Returns the rate of a PE that has all cores of its node, or one of them, in operations per
+/// nanosecond.
 ///
 /// # Errors
-/// When nothing is known of it.
+/// When the description has no rate.
 pub fn gflops(machine: &Machine, pes_per_node: u32) -> Result<f64> {
     let compute = match &machine.kind {
         Kind::Cluster(cluster) => cluster.compute.as_ref(),
         _ => None,
     };
-    let Some(compute) = compute else { bail!("{}: nothing is known of its rate", machine.name) };
+    let Some(compute) = compute else {
+        bail!("{}: the description has no computing rate", machine.name)
+    };
     Ok(compute.node_gflops / f64::from(pes_per_node))
 }
 
@@ -89,7 +92,7 @@ impl Square {
     }
 }
 
-/// The algorithms of a call, by the sizes from which on they serve it: the first from 0.
+/// The algorithms of a call, with the sizes from which they serve it. The first size is 0.
 pub type Tuned = [(usize, Candidate)];
 
 /// The plans of a row or a column, made when they are first needed.
@@ -117,7 +120,7 @@ impl<'s> Teams<'s> {
         Ok(plans)
     }
 
-    /// A broadcast that `call` has begun.
+    /// Runs a broadcast that `call` has started.
     async fn broadcast(&self, call: &Call<'_>, root: Rank, bytes: usize) -> Result<()> {
         let plans = self.plans(Collective::Broadcast, root, bytes)?;
         plans.run(call).await.map_err(failed)
@@ -128,18 +131,18 @@ fn failed(_: Poisoned) -> anyhow::Error {
     anyhow!("a simulated job has failed")
 }
 
-/// A call of a team in symmetric memory, whose PEs may be late.
+/// Returns a call of a team in symmetric memory. Its PEs may be late.
 pub fn query(collective: Collective, pes: u32, bytes: usize) -> Query {
     sums(collective, SyncModes::MINE, pes, bytes, true)
 }
 
-/// The operands of a broadcast in place.
+/// Returns the operands of a broadcast in place.
 fn in_place(at: usize, bytes: usize) -> Operands<'static> {
     let buffer = Buffer::Symmetric { at, bytes };
     Operands { source: buffer.clone(), target: buffer, ..Operands::NONE }
 }
 
-/// Waits for all of some futures of a PE.
+/// Waits for all futures of a PE.
 async fn all<'f, T: 'f>(futures: Vec<Pin<Box<dyn Future<Output = T> + 'f>>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(|one| (one, None)).collect();
     poll_fn(|context| {
@@ -156,7 +159,7 @@ async fn all<'f, T: 'f>(futures: Vec<Pin<Box<dyn Future<Output = T> + 'f>>>) -> 
     futures.into_iter().filter_map(|(_, done)| done).collect()
 }
 
-/// The time of a program on a cluster, in nanoseconds.
+/// Returns the time of a program on a cluster, in nanoseconds.
 fn run(simulation: &Simulation, program: impl AsyncFn(&Pe<'_>) -> Result<()>) -> Result<f64> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         program(pe).await?;

@@ -1,5 +1,5 @@
-//! The Fourier transform in three dimensions on a grid of PEs, a PE on each core: an exchange in
-//! the rows and one in the columns (section 6.3).
+//! The Fourier transform in three dimensions on a grid of PEs, with one PE on each core. There is
+//! an exchange in the rows and one in the columns (section 6.3).
 
 use std::{
     cell::Cell,
@@ -18,24 +18,25 @@ use consort_sim::{
 
 use super::{Square, Teams, Tuned, WINDOW, Way, all, failed, gflops, run};
 
-/// Bytes of a complex number.
+/// Bytes in a complex number.
 const COMPLEX: usize = 16;
 
 /// A grid of PEs, and their parts of the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Ft {
-    /// PEs along a side of the grid.
+    /// The number of PEs along a side of the grid.
     pub side: u32,
-    /// Slabs of a PE.
+    /// The number of slabs of a PE.
     pub slabs: usize,
-    /// Bytes that a PE sends each other of a row or column, of a slab.
+    /// The number of bytes of a slab that a PE sends to each other PE of its row or column.
     pub slab_bytes: usize,
-    /// Points along each dimension of the whole array, which say how many operations one takes.
+    /// The number of points along each dimension of the whole array. The number of operations
+    /// follows from them.
     pub extents: [usize; 3],
 }
 
 impl Ft {
-    /// The time of a transform, in nanoseconds.
+    /// Returns the time of a transform, in nanoseconds.
     ///
     /// # Errors
     /// When the simulation fails.
@@ -63,7 +64,7 @@ impl Ft {
         })
     }
 
-    /// Transforms along a dimension, and exchanges slabs: each when it is transformed, or all at
+    /// Transforms along a dimension and exchanges slabs: each slab after its transform, or all at
     /// the end.
     async fn exchange(
         &self,
@@ -83,7 +84,7 @@ impl Ft {
             let operands = Operands { source: buffer(0), target: buffer(1), ..Operands::NONE };
             begun.push(pe.begin_in(team, operands).await);
         }
-        // The slabs that are transformed.
+        // The number of transformed slabs.
         let ready = Cell::new(0);
         let transform = async {
             for slab in 1..=calls {
