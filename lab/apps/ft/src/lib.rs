@@ -125,7 +125,7 @@ impl<'p> Ft<'p> {
     ) -> Result<Vec<[f64; 2]>> {
         let mut spectrum = self.layout.forward(&space, recorder)?;
         let region = self.layout.spectrum();
-        debug_assert_eq!(spectrum.len(), region.points(), "the own points");
+        debug_assert_eq!(spectrum.len(), region.points(), "this PE's points");
         let factors = factors(self.class.extents);
         let mut checksums = Vec::new();
         for _ in self.class.checksums {

@@ -126,9 +126,9 @@ Nothing is summed.";
         for (options, complaint) in [
             (&["lu"][..], "unknown application lu: expected summa, cholesky or ft"),
             (&["--without", "lapack"], "unknown peer lapack: expected pdgemm, pdpotrf or fftw_mpi"),
-            (&["--launcher", "mpirun"], "--launcher needs {pes}"),
+            (&["--launcher", "mpirun"], "--launcher must contain {pes}"),
             (&["--pes", "two"], "--pes"),
-            (&["--programs", "/nowhere", "--folder", "/tmp"], "there is no summa in /nowhere"),
+            (&["--programs", "/nowhere", "--folder", "/tmp"], "summa is not in /nowhere"),
         ] {
             let (done, [_, error]) = compare(options);
             assert!(!done && error.contains(complaint), "{options:?}: {error}");

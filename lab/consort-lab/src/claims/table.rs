@@ -164,7 +164,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T13",
         paper: THESIS,
-        about: "Backoff and streaming stores speed delegation up where there are no messages",
+        about: "Backoff and streaming stores speed up delegation without messages",
         says: "x86: backoff 6x and 2x, streaming 3.5x and 1.7x",
         figures: &[locks::optimizations::FIGURES],
         least_pes: 1,

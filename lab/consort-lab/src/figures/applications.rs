@@ -153,9 +153,9 @@ fn outcome(pes: u32, printed: &str) -> Result<Outcome> {
         let known = figures.into_iter().zip(others).filter_map(|(of, value)| Some((of, value?)));
         quantities.extend(known.map(|(of, value)| of.on(machine).with_pes(pes).native(value)));
         let beside =
-            others[0].map_or(String::new(), |value| format!("{} of {peer}, ", ratio(value)));
+            others[0].map_or(String::new(), |value| format!("{} with {peer}, ", ratio(value)));
         let blocking = shown(others[1], ratio);
-        verdict.push(format!("{name} {beside}{blocking} of blocking"));
+        verdict.push(format!("{name} {beside}{blocking} with blocking"));
     }
     let absent = lines.iter().filter_map(|line| match line {
         Line::Absent { peer, left_out } => Some(format!("{peer} is left out: {left_out}")),
@@ -163,20 +163,16 @@ fn outcome(pes: u32, printed: &str) -> Result<Outcome> {
     });
     let mut page = Page::default();
     page.paragraph(format!("{pes} PEs, 1024 by 1024, class W, the same kernels on all sides"));
-    page.table(
-        ["application", "overlap", "peer takes", "blocking takes"].map(str::to_owned),
-        rows,
-        1..=3,
-    );
+    page.table(["application", "overlap", "peer", "blocking"].map(str::to_owned), rows, 1..=3);
     page.lines("\n");
     for why in absent {
         page.paragraph(in_a_line(&anyhow::anyhow!(why)));
     }
     page.paragraph(
-        "The paper: multiplication well ahead of ScaLAPACK, Cholesky at least equal, FT 17 % by \
-         overlap on 32 768 cores.",
+        "The paper: multiplication well ahead of ScaLAPACK, Cholesky at least equal, FT gains 17 % \
+         by overlap on 32 768 cores.",
     );
-    let verdict = format!("{pes} PEs, the time beside overlap: {}", verdict.join("; "));
+    let verdict = format!("{pes} PEs, time relative to overlap: {}", verdict.join("; "));
     Ok(Outcome { verdict, page, quantities })
 }
 

@@ -118,7 +118,7 @@ pub fn simulated() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// Figure 5: Niagara2, whose many threads "mandate trees for both synchronization modes".
+/// Simulates figure 5: Niagara2, whose many threads "mandate trees for both synchronization modes".
 fn many_threads() -> Result<Vec<Quantity>> {
     let (machine, way) = (Machine::new(NIAGARA2)?, Way::Read);
     let mut all = Vec::new();
@@ -228,7 +228,7 @@ mod tests {
         Pair { one: best(flat_ns), other: best(tree_ns) }
     }
 
-    /// Flat wins at 1 and 8, the tree at 32 and 128.
+    /// Returns pairs where flat wins at 1 and 8, and the tree at 32 and 128.
     fn pairs() -> Vec<Pair> {
         vec![pair(1, 1.0, 2.0), pair(8, 2.0, 3.0), pair(32, 9.0, 3.0), pair(128, 20.0, 5.0)]
     }

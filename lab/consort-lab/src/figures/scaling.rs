@@ -69,7 +69,7 @@ fn push(
     all.extend(over.iter().map(|&(of, ratio)| of.on(machine).with_pes(pes).simulated(ratio)));
 }
 
-/// G10 on the paper's machines, simulated.
+/// Simulates G10 on the paper's machines.
 ///
 /// # Errors
 /// When a simulation fails.

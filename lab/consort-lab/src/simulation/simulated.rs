@@ -53,9 +53,9 @@ impl Conditions {
     pub fn how(&self) -> String {
         let Effects { contention, distances, fitted, .. } = self.effects;
         let distances = if distances { "its distances" } else { "all distances the shortest" };
-        let queues = if contention { "contention" } else { "nobody queues" };
+        let queues = if contention { "contention" } else { "no contention" };
         let fitted = if fitted { "with parameters fitted" } else { "nothing fitted" };
-        format!("{distances}, {queues}, {fitted} to outcomes")
+        format!("{distances}, {queues}, {fitted} to results")
     }
 }
 
@@ -145,7 +145,7 @@ struct Details {
 }
 
 impl Simulated {
-    /// Simulates, and passes the completed share to `show`.
+    /// Runs a simulation, and passes the completed share to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].

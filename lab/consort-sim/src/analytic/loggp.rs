@@ -126,7 +126,7 @@ impl LogGp {
     }
 }
 
-/// `ceil(log_radix pes)`.
+/// Returns `ceil(log_radix pes)`.
 fn rounds(pes: u64, radix: u64) -> u32 {
     assert!(pes > 0 && radix > 1, "{pes} processors, radix {radix}");
     if pes == 1 { 0 } else { (pes - 1).ilog(radix) + 1 }

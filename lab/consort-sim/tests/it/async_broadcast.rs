@@ -44,14 +44,14 @@ fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, varian
             let mut got = vec![Vec::new(); pe.size() as usize];
             if pe.rank().0 < sources {
                 for number in 0..messages {
-                    broadcasts.broadcast(&message(pe.rank(), number)).await.expect("nobody fails");
+                    broadcasts.broadcast(&message(pe.rank(), number)).await.expect("no PE fails");
                     if number % 3 == 1 {
-                        broadcasts.poll().await.expect("nobody fails");
+                        broadcasts.poll().await.expect("no PE fails");
                     }
                     keep(&mut broadcasts, &mut got);
                 }
             }
-            broadcasts.close().await.expect("nobody fails");
+            broadcasts.close().await.expect("no PE fails");
             keep(&mut broadcasts, &mut got);
             got
         })
@@ -109,12 +109,12 @@ fn under_endless_load(
         let mut broadcasts = OcBcastAsync::new(pe.listener(), k, LARGE, variant);
         let mut got = vec![0; pe.size() as usize];
         while pe.now_ns() < until_ns {
-            broadcasts.broadcast(&[1; LARGE]).await.expect("nobody fails");
+            broadcasts.broadcast(&[1; LARGE]).await.expect("no PE fails");
             while let Some((source, _)) = broadcasts.next_delivered() {
                 got[source.index()] += 1;
             }
         }
-        broadcasts.close().await.expect("nobody fails");
+        broadcasts.close().await.expect("no PE fails");
         got
     });
     let results = outcome.expect("it ends").results;

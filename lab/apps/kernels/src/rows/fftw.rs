@@ -28,7 +28,7 @@ unsafe extern "C" {
     fn fftw_destroy_plan(plan: *mut Opaque);
 }
 
-/// FFTW may plan on one thread at a time. It executes plans on any thread.
+/// Locks FFTW's planner. FFTW may plan on one thread at a time; it executes plans on any thread.
 fn planner() -> MutexGuard<'static, ()> {
     static PLANNER: Mutex<()> = Mutex::new(());
     PLANNER.lock().unwrap_or_else(PoisonError::into_inner)

@@ -174,7 +174,7 @@ fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) ->
     };
     let class = first.class.map_or("sharing cores".to_owned(), |class| class.to_string());
     let (first, last) = (gain(first), gain(last));
-    let verdict = format!("{pes} PEs, {class}: by counting puts {first}; {last}");
+    let verdict = format!("{pes} PEs, {class}: with counting puts {first}; {last}");
     let mut page = Page::default();
     show(&mut page, workload, &times);
     page.lines("\n");

@@ -28,7 +28,7 @@ const STENCIL_PES: [u32; 5] = [4, 8, 16, 32, 48];
 const GROWING_PES: u32 = 48;
 const GROWING_COLUMNS: [usize; 3] = [12_800, 51_200, 204_800];
 
-/// P3.
+/// Simulates P3.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -48,7 +48,7 @@ pub fn ping_pong() -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// P4.
+/// Simulates P4.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -83,7 +83,7 @@ fn stencil(machine: &Machine, pes: u32, grid: Grid) -> Result<[f64; 2]> {
     Ok([ns(Notification::Counted)?, ns(Notification::Flag)?])
 }
 
-/// P5: weak scaling, strong scaling, and a problem that grows.
+/// Simulates P5: weak scaling, strong scaling, and a growing problem.
 ///
 /// # Errors
 /// When a simulation fails.

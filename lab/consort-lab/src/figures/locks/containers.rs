@@ -91,17 +91,17 @@ impl Subject for Contained {
     }
 }
 
-/// Treiber's stack.
+/// Runs Treiber's stack.
 pub(super) fn treiber(setting: &Setting) -> Result<Point> {
     alone(setting, |_| Treiber::new())
 }
 
-/// LCRQ.
+/// Runs LCRQ.
 pub(super) fn lcrq(setting: &Setting) -> Result<Point> {
     alone(setting, |m| Lcrq::new(m, RING_CELLS))
 }
 
-/// LCRQ+H.
+/// Runs LCRQ+H.
 pub(super) fn lcrq_of_clusters(setting: &Setting, clusters: Clusters) -> Result<Point> {
     alone(setting, |m| Lcrq::new(m, RING_CELLS).with_clusters(clusters))
 }

@@ -78,7 +78,7 @@ impl Scc {
         self.mbps(lines, self.scatter_allgather_ns(lines))
     }
 
-    /// The time in which each of two cores sets a flag, reads the other's, and resets it.
+    /// Returns the time in which each of two cores sets a flag, reads the other's, and resets it.
     fn synchronize_ns(&self) -> f64 {
         2.0 * (self.write_buffer_latency_ns(self.buffer_hops)
             + self.read_buffer_ns(1)

@@ -103,7 +103,7 @@ fn occupy(occupied: &mut Vec<(Time, Time)>, comes: Time, time: Time) -> Time {
 mod tests {
     use super::*;
 
-    /// Six columns, with hops of 5, flits of 1, and lines of three flits.
+    /// Returns links of six columns, with hops of 5, flits of 1, and lines of three flits.
     fn links() -> Links {
         Links::new(6, 4, 5, (1, 3))
     }
