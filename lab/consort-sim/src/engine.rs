@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_decides_the_order_of_one_moment() {
+    fn seed_determines_order_of_simultaneous_events() {
         let order = |seed| {
             let engine = Engine::new(8, seed, true);
             (0..8).for_each(|task| engine.at(5, What::Resume(task)));

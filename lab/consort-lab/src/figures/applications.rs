@@ -195,7 +195,7 @@ mod tests {
 "#;
 
     #[test]
-    fn the_script_takes_these_options() {
+    fn script_accepts_these_options() {
         let never = AtomicBool::new(false);
         let limit = Duration::from_secs(20);
         let help = commands::output(Command::new(script()).arg("--help"), limit, &never).unwrap();
@@ -217,7 +217,7 @@ mod tests {
             ("ft, blocking over overlap, 2 PEs", Some(Paper::Value(1.17)), Some(1.2)),
         ];
         assert_eq!(figures, expected);
-        assert!(!verdict.contains("pdgemm") && verdict.contains("of pdpotrf"), "{verdict}");
+        assert!(!verdict.contains("pdgemm") && verdict.contains("with pdpotrf"), "{verdict}");
         let error = outcome(2, &PRINTED.replace("slabs", "bars")).err().expect("an error");
         assert!(error.to_string().contains("no ft"), "{error}");
     }

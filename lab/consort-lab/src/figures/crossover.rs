@@ -71,11 +71,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         page.lines(format!("\n  {}:\n", way.names()));
         page.lines(table("Loose", &loose) + &table("Strict", &strict));
         let from = |pairs| {
-            crossover(pairs).map_or("nowhere".to_owned(), |from| format!("from {from} doubles on"))
+            crossover(pairs).map_or("nowhere".to_owned(), |from| format!("from {from} doubles"))
         };
         let cost = |penalty: Option<f64>| penalty.map_or("-".to_owned(), ratio);
         verdicts.push(format!(
-            "{}: trees beat flat {} when Loose, {} when Strict; the other's crossover costs up \
+            "{}: trees beat flat {} when Loose, {} when Strict; the wrong crossover costs up \
              to {} (Loose) and {} (Strict)",
             way.names(),
             from(&loose),
@@ -90,7 +90,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     page.lines("\n");
     page.paragraph(TABLE_NOTE);
     page.lines(
-        "The paper, Barcelona, 32 threads: trees from 8 doubles on when Loose, 32 when Strict;\n",
+        "The paper, Barcelona, 32 threads: trees from 8 doubles when Loose, 32 when Strict;\n",
     );
     page.lines("the wrong crossover costs 2x (Strict at 8) and 3x (Loose at 32).\n");
     let verdict = format!("{pes} PEs, {}", verdicts.join(". "));

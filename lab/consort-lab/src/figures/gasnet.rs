@@ -179,7 +179,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     };
     let middle = median(&mut ratios);
     let verdict = format!(
-        "the strictest modes take {} of the loosest in the median, and {} at most ({} of {})",
+        "the strictest modes take {} as long as the loosest in the median, at most {} ({} of {})",
         ratio(middle),
         ratio(most.ratio()),
         collective(most),
@@ -283,7 +283,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
         ""
     };
     let verdict = format!(
-        "on {}, one level takes {} of two in the median, and {} to {}{network}",
+        "on {}, one level takes {} as long as two in the median, from {} to {}{network}",
         counted(machines, "machine"),
         ratio(middle),
         ratio(ratios[0]),

@@ -126,7 +126,7 @@ mod night {
     use super::*;
 
     #[test]
-    fn loose_calls_gain_nearly_as_in_the_paper() {
+    fn loose_calls_gain_about_as_in_the_paper() {
         let found = simulated().unwrap();
         let found: Vec<f64> = found.iter().filter_map(|quantity| quantity.simulated).collect();
         let flows: Vec<&[f64]> = found.chunks(SIZES_BYTES.len() + 2).collect();

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_holds_or_not_and_has_no_error() {
+    fn limit_has_no_relative_error() {
         for (simulated, holds) in [(1.0, [true, false]), (2.0, [true; 2]), (3.0, [false, true])] {
             let [most, least] = [&MOST, &LEAST].map(|one| one.on(A).simulated(simulated));
             assert_eq!([most.holds, least.holds], holds.map(Some));

@@ -11,7 +11,7 @@
 //! | `L + 2 o` | half the round trip of a put of 8 bytes with a signal |
 //! | `g` | a put among 64 of 8 bytes, minus the round trip of the quiet after them |
 //! | `G` | a byte of 16 large puts, in the same way |
-//! | `o` | `g`, or half the message if that is less: the processor's part cannot be measured alone |
+//! | `o` | `g`, or half the message if that is less: the processor's part cannot be measured |
 //!
 //! The PEs have no common clock, so calls are timed in a row. Each ends with a barrier, so that it
 //! does not overlap with the next.

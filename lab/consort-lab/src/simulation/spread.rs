@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn news_spread_from_informed_pes() {
+    fn barrier_arrival_spreads_from_informed_pes() {
         let rounds = [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1), (6, 2), (7, 3)];
         assert_eq!(parents(Collective::Barrier, "dissemination(radix=2)", 8, 0), rounds);
         assert_eq!(parents(Collective::Barrier, "central", 8, 0).len(), 7);

@@ -155,7 +155,7 @@ fn keys(value: &toml::Value, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_document_explains_every_key() {
+fn documentation_explains_every_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machines.md");
     let document = fs::read_to_string(path).unwrap();

@@ -24,7 +24,7 @@ const QUANTITY: [&str; 12] = [
 ];
 
 #[test]
-fn claims_have_figures_for_people() {
+fn claims_print_readable_figures() {
     for (claim, part) in [
         ("H1", "logarithmic"),
         ("h3", "Strict over Loose"),

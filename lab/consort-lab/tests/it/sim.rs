@@ -318,7 +318,7 @@ fn far_slower_candidate_is_simulated_only_on_request() {
 }
 
 #[test]
-fn simulation_over_budget_is_ended_and_named() {
+fn simulation_over_budget_is_stopped_and_listed() {
     // 4 MiB in chunks are 100 million sends. No machine simulates them in two seconds, but all
     // simulate those of 8 bytes.
     let algorithm = "pipelined(chunk_bytes=256,radix=1)";

@@ -24,7 +24,7 @@ fn refused(words: &str, advice: &str) {
 }
 
 #[test]
-fn names() {
+fn misspelt_names_get_a_suggestion() {
     refused("sim allreduce", "did you mean all_reduce?");
     refused("model allreduce", "did you mean all_reduce?");
     refused("model barrier --machine clovertown", "clovertown-x2");
@@ -67,7 +67,7 @@ fn full_device_is_an_error() {
 }
 
 #[test]
-fn files_are_tried_before_anything_is_simulated() {
+fn output_files_are_checked_before_simulating() {
     for words in ["predict", "reproduce H6", "machines", "model barrier", "sim broadcast"] {
         ends(
             PROGRAM,
@@ -116,7 +116,7 @@ fn refused_reproductions_and_predictions_say_why() {
 }
 
 #[test]
-fn simulations() {
+fn bad_simulation_options_are_refused() {
     for bad in ["0", "banana", "-1", "1,0", "1.5"] {
         refused(&format!("sim broadcast --lines={bad}"), "invalid number of lines");
     }

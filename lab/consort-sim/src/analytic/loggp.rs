@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn messages() {
+    fn message_time_follows_the_formula() {
         assert_eq!(DIGITS.message_ns(5), 10.0 + 4.0 + 1000.0 + 10.0);
         assert_eq!([0, 1].map(|bytes| DIGITS.message_ns(bytes)), [1020.0; 2]);
         assert_eq!(DIGITS.interval_ns(5), 104.0);
@@ -159,7 +159,7 @@ mod tests {
     /// Nine processors with radix 3 take an interval and a message, twice. Four with radix 4 are
     /// one flat level.
     #[test]
-    fn broadcasts() {
+    fn broadcast_time_follows_the_formula() {
         assert_eq!(DIGITS.broadcast_ns(9, 3, 1), 2.0 * (100.0 + 1020.0));
         assert_eq!(DIGITS.broadcast_ns(4, 4, 1), 2.0 * 100.0 + 1020.0);
         assert_eq!(DIGITS.broadcast_ns(8, 2, 5), 3.0 * 1024.0);
@@ -172,7 +172,7 @@ mod tests {
     /// combination is added, and so is each other one that takes longer than the interval between
     /// messages.
     #[test]
-    fn reductions() {
+    fn reduction_time_follows_the_formula() {
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 0.0), DIGITS.broadcast_ns(9, 3, 1));
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 50.0), 2.0 * (100.0 + 1020.0 + 50.0));
         assert_eq!(DIGITS.reduce_ns(3, 3, 1, 400.0), 1020.0 + 410.0 + 400.0);
@@ -180,14 +180,14 @@ mod tests {
 
     /// Four processors exchange twice. Of six, two give their data to others first.
     #[test]
-    fn all_reductions() {
+    fn all_reduce_time_follows_the_formula() {
         assert_eq!(DIGITS.all_reduce_ns(1, 5, 50.0), 0.0);
         assert_eq!(DIGITS.all_reduce_ns(4, 5, 50.0), 2.0 * (1024.0 + 50.0));
         assert_eq!(DIGITS.all_reduce_ns(6, 5, 50.0), 2.0 * 1074.0 + 2.0 * 1024.0 + 50.0);
     }
 
     #[test]
-    fn barriers() {
+    fn barrier_time_follows_the_formula() {
         assert_eq!(DIGITS.barrier_ns(8, 2), 3.0 * 1020.0);
         assert_eq!(DIGITS.barrier_ns(9, 3), 2.0 * (100.0 + 1020.0));
         // Radix 5 without latency and gap: four sends and four receptions of 10 each.
@@ -197,7 +197,7 @@ mod tests {
 
     /// 9 bytes in 3 chunks along 4 processors: 3 hops of 1022, then 2 chunks 102 apart.
     #[test]
-    fn chains() {
+    fn chain_time_follows_the_formula() {
         assert_eq!(DIGITS.chain_ns(4, 9, 3), 3.0 * 1022.0 + 2.0 * 102.0);
         assert_eq!(DIGITS.chain_ns(2, 9, 1), DIGITS.message_ns(9));
         // Two overheads for each chunk are more than the interval. This does not count where no
@@ -210,7 +210,7 @@ mod tests {
 
     /// The time comes from a formula, so the largest team takes as long to compute as the smallest.
     #[test]
-    fn any_number_of_processors() {
+    fn largest_team_has_a_time() {
         assert_eq!(DIGITS.broadcast_ns(1_000_000, 10, 1), 6.0 * (8.0 * 100.0 + 1020.0));
         assert_eq!(DIGITS.barrier_ns(1 << 40, 2), 40.0 * 1020.0);
         assert_eq!(DIGITS.chain_ns(1_000_001, 1, 1), 1e6 * 1020.0);

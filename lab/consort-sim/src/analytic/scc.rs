@@ -202,7 +202,7 @@ mod tests {
 
     /// Over 3 hops a packet takes 3 one way and 6 both ways.
     #[test]
-    fn lines() {
+    fn line_times_follow_the_formulas() {
         let scc = digits();
         assert_eq!([scc.write_buffer_latency_ns(3), scc.write_buffer_ns(3)], [13.0, 16.0]);
         assert_eq!(scc.read_buffer_ns(3), 16.0);
@@ -213,7 +213,7 @@ mod tests {
     /// Reading or writing a line takes 16 in the other buffer and 12 in the core's own. Memory is
     /// read in 102 and written in 202. The latency of a put is 3 less.
     #[test]
-    fn puts_and_gets() {
+    fn put_and_get_times_follow_the_formulas() {
         let scc = digits();
         assert_eq!(scc.put_from_buffer_ns(2, 3), 1000.0 + 2.0 * (12.0 + 16.0));
         assert_eq!(scc.put_from_buffer_latency_ns(2, 3), 1053.0);
@@ -233,7 +233,7 @@ mod tests {
     /// Section 4.1.3: gets of 128 lines are not slower with up to 24 cores, and take over twice as
     /// long with 48.
     #[test]
-    fn a_buffer_serves_24_cores_at_once() {
+    fn buffer_serves_24_cores_at_once() {
         let scc = Scc { serve_ns: SERVE_NS, ..Scc::table_4_1() };
         let alone_ns = scc.get_to_buffer_ns(128, 1);
         let ratio = |cores| scc.contended_get_to_buffer_ns(128, 1, cores) / alone_ns;

@@ -106,7 +106,7 @@ fn machine_is_found_by_name_or_file() {
 }
 
 #[test]
-fn the_tiles_of_the_scc() {
+fn scc_cores_have_tiles_and_controllers() {
     let scc = message_buffers("scc");
     assert_eq!(
         [0, 1, 2, 11, 12, 47].map(|core| scc.tile(core)),
@@ -129,7 +129,7 @@ fn the_tiles_of_the_scc() {
 }
 
 #[test]
-fn distances_by_the_layout() {
+fn distances_follow_from_the_layout() {
     let xeon = coherent("xeon-e7-8867l-x8");
     assert_eq!(xeon.distances, ["core", "die", "1 hop", "2 hops"]);
     let distances = [(0, 0), (0, 1), (0, 2), (0, 19), (0, 20), (0, 60), (60, 0), (159, 40)];
@@ -191,7 +191,7 @@ fn costs_match_the_tables_in_nanoseconds() {
 }
 
 #[test]
-fn hops_of_networks() {
+fn hops_follow_from_the_network() {
     let (_, text) = Machine::description("cluster").unwrap();
     let tree = cluster(&text);
     assert_eq!([(0, 0), (0, 31), (0, 32), (1023, 0)].map(|(a, b)| tree.hops(a, b)), [0, 1, 3, 3]);

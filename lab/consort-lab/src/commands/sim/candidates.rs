@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn able_candidates_are_found_and_others_reported() {
+    fn unable_candidates_are_reported() {
         let once = found(48, &[], &[], false).unwrap();
         assert!(once.able.len() >= 5, "{once:?}");
         let unable: Vec<String> = once.unable.iter().map(ToString::to_string).collect();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_in_texts_is_text() {
+    fn markup_in_text_is_escaped() {
         let mut svg = Svg::new(10.0);
         svg.text((1.0, 2.0), 9, Anchor::End, "a<b & c");
         assert!(svg.finish(5.0).contains(">a&lt;b &amp; c</text>"));

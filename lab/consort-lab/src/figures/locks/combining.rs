@@ -55,7 +55,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     let server = on_tile(Way::Mp, TILES, 1)?.fairness();
     let server = report.add(FAIRNESS_OF_SERVER.on(TILE), server);
     Ok(report.finish(format!(
-        "{all:.2} CAS an operation at 36 threads (paper: 0.1), at most {most:.2} from 2 on (0.7); \
+        "{all:.2} CAS per operation at 36 threads (paper: 0.1), at most {most:.2} from 2 (0.7); \
          fairness {unfair:.2} (1.2), MP-SERVER's {server:.2} (1.1)"
     )))
 }

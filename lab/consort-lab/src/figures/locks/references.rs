@@ -70,7 +70,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
 /// second one starts it.
 #[derive(Default)]
 struct Between {
-    /// Word 0: the turn in which the second thread comes.
+    /// Word 0: the turn in which the second thread must come.
     come: Line,
     ended: Cell<[Tally; 2]>,
     begun: Cell<[Tally; 2]>,

@@ -177,20 +177,20 @@ mod tests {
 
     /// 1 + 2 + 4 + 8 + 16 < 48 <= 1 + 2 + ... + 32; 1 + 7 < 48 <= 1 + 7 + 49; 1 + 47 = 48.
     #[test]
-    fn depths() {
+    fn depth_counts_the_levels_of_the_tree() {
         let scc = Scc::table_4_1();
         assert_eq!([1, 2, 6, 7, 46, 47].map(|degree| scc.depth(degree)), [48, 6, 4, 3, 3, 2]);
     }
 
     #[test]
     #[should_panic(expected = "degree 48 among 48 cores")]
-    fn a_degree_is_less_than_the_cores() {
+    fn degree_must_be_less_than_the_number_of_cores() {
         let _ = Scc::table_4_1().latency_ns(1, 48);
     }
 
-    /// In `digits` a flag is put in 1000 + 24 = 1024 (a latency of 1023) and read in 12. A line is
-    /// put from memory in 10 000 + 114, got to a buffer in 2000 + 24, and got to memory in 20 000
-    /// + 214.
+    /// In `digits` a flag is put in 1000 + 24 = 1024 (a latency of 1023) and read in 12. A line
+    /// takes 10 000 + 114 for a put from memory, 2000 + 24 for a get, and 20 000 + 214 for a get to
+    /// memory.
     #[test]
     fn one_line_by_hand() {
         let scc = digits();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn table_4_2() {
+    fn formulas_match_table_4_2() {
         let scc = Scc::table_4_1();
         for (degree, paper_mbps) in [(2, 35.22), (7, 34.30), (47, 35.88)] {
             near(scc.throughput_mbps(degree), paper_mbps, 0.001);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_degree_is_below_contention() {
+    fn best_degree_avoids_contention() {
         let (scc, contended) = (Scc::table_4_1(), contended());
         for lines in [1, 32, 96, 97, 192, 1024, 32_768] {
             let (degree, ns) = contended.best_degree(lines);

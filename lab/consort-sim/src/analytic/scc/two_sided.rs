@@ -126,13 +126,13 @@ mod tests {
 
     /// Table 4.2 has 13.38, the formula gives 13.18: the thesis does not say how it rounded.
     #[test]
-    fn table_4_2() {
+    fn formulas_match_table_4_2() {
         let scc = Scc::table_4_1();
         let mbps = scc.scatter_allgather_mbps();
         assert!((mbps / 13.38 - 1.0).abs() < 0.02, "{mbps}");
     }
 
-    /// Section 4.4: one-sided broadcasts have the lower latency from the first lines on, and three
+    /// Section 4.4: one-sided broadcasts have the lower latency from the first lines, and three
     /// times the throughput.
     #[test]
     fn two_sided_is_slower() {

@@ -129,7 +129,7 @@ fn barriers_match_the_model() {
 }
 
 #[test]
-fn puts_and_gets_need_no_help() {
+fn puts_and_gets_do_not_involve_the_peer() {
     let nothing = async |_: &Call<'_>| Ok(());
     let data = Span::buffer(0, 5);
     let theirs = |f: &Call<'_>| f.reach(Rank(1), data);
@@ -141,7 +141,7 @@ fn puts_and_gets_need_no_help() {
 }
 
 #[test]
-fn in_a_node_messages_are_copied() {
+fn messages_within_a_node_are_copied() {
     let channel = Channel::new(3);
     let send = async |f: &Call<'_>| f.send(Rank(1), channel, 0, Span::source(0, 100)).await;
     let receive = async |f: &Call<'_>| f.receive(channel, 0, Span::target(0, 100)).await;
