@@ -42,7 +42,7 @@ figures! { pub FIGURES of "G10", "sections 6.1 to 6.3": "ratio":
     FT_MESSAGES("ft, pairwise messages over overlap")
 }
 
-/// The checkout from which this was built. A release has a placeholder instead.
+/// The checkout from which this was built, or the folder that a release names in `CONSORT_SOURCES`.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),

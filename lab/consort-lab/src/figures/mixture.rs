@@ -26,7 +26,7 @@ use consort_bench::{
     usage::Usage,
 };
 
-/// The machine name, because no paper has such PEs.
+/// The name of the machine in figures. No paper has such PEs.
 const MACHINE: &str = "none";
 /// The number of PEs in a process that has several.
 const PES_EACH: u32 = 2;

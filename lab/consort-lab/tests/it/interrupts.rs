@@ -48,7 +48,7 @@ fn reproduction_interrupted_in_its_only_claim_shows_nothing() {
     assert!(stdout.is_empty(), "half a claim is not shown");
 }
 
-/// Half a result is useless, so a command shows only complete results.
+/// A command shows only complete results.
 #[test]
 fn commands_end_the_same_way_when_interrupted() {
     for line in [

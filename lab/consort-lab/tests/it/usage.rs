@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use consort_sandbox::commands::{check_helps, ends, examples};
 
-/// The commands whose examples run here. Documents and other tests run the rest, or they take long.
+/// The commands whose examples run here. Documents and other tests run the rest, or the rest takes
+/// long.
 const RUN: [&str; 2] = ["machines", "model"];
 
 fn lab(words: &str) -> Output {

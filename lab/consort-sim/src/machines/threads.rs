@@ -29,8 +29,8 @@ pub struct Threads {
     /// The entries of the store buffer.
     #[serde(deserialize_with = "reading::size")]
     pub store_buffer: usize,
-    /// The additional cycles of a store or an atomic operation, for which it also occupies the
-    /// line, for each core after the first whose copy becomes invalid.
+    /// For each core after the first whose copy becomes invalid, a store or an atomic operation
+    /// takes this many more cycles, and occupies the line that much longer.
     #[serde(default)]
     pub sharer_cycles: f64,
     /// Whether stores that wait in an in-order buffer already request their lines.

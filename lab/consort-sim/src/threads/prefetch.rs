@@ -76,8 +76,8 @@ impl World {
         }
     }
 
-    /// Fetches, at a time, the line that is `by` places further, if it is on the same page. Returns
-    /// whether it is.
+    /// Fetches the line that is `by` places further at a time, if it is on the same page. Returns
+    /// `false` if the core has no prefetcher or waits for too many lines.
     fn prefetch(&self, thread: u32, line: u32, by: i64, own: bool, at: Time) -> bool {
         let Some(prefetch) = &self.costs.prefetch else { return false };
         let Some(line) = self.lines.neighbour(line, by, prefetch.page_lines) else { return true };

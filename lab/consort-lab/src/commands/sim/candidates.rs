@@ -166,9 +166,9 @@ fn crossed(candidates: &[Candidate], parameter: &str, values: &[u64]) -> Vec<Can
     candidates.iter().flat_map(with).collect()
 }
 
-/// Returns the values that the tuner tries. Otherwise, starts with the values that suit most
-/// machines: for OC-BCAST the degree that Petrović (2015) found best on the SCC, for other trees
-/// two branches.
+/// Returns the values that the tuner tries. Unless `every_value`, the values that suit most
+/// machines come first: for OC-BCAST the degree that Petrović (2015) found best on the SCC, for
+/// other trees two branches.
 fn worth_trying(parameter: &Parameter, pes: u32, every_value: bool) -> Vec<u64> {
     let first = match parameter.name {
         _ if every_value => None,

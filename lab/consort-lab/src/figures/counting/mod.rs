@@ -2,8 +2,8 @@
 //! with counting puts, against the operations that these replace.
 //!
 //! `simulated` runs the same on the paper's machine. The stencil runs with several numbers of PEs.
-//! Each PE either has the same part of the grid as before (weak scaling), or all share one grid
-//! (strong scaling).
+//! Either the part of each PE stays the same (weak scaling), or all PEs share one grid (strong
+//! scaling).
 
 mod simulated;
 

@@ -50,9 +50,9 @@ pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point
 #[derive(Clone, Copy, Debug)]
 pub(super) struct X86 {
     pub(super) machine: &'static str,
-    /// The number of clients for which no core is idle, except next to the server.
+    /// The number of clients with which no core is idle, except next to the server.
     pub(super) clients: u32,
-    /// The backoff of a client between two polls that gives a high throughput, in cycles.
+    /// The number of cycles between two polls of a client that gives a high throughput.
     pub(super) backoff: u64,
     /// The same in combination with streaming stores.
     pub(super) streaming_backoff: u64,

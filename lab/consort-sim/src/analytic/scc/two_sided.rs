@@ -2,8 +2,8 @@
 //!
 //! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer.
 //! The receiver gets it into its memory. Each signals the other by a flag; here a flag is one line,
-//! as in the thesis. A core sends on a message that it has just received from its cache. No third
-//! core accesses the buffer, so there is no contention.
+//! as in the thesis. A core that forwards a message which it has just received reads it from its
+//! cache. No third core accesses the buffer, so there is no contention.
 
 use super::{Scc, levels};
 

@@ -39,7 +39,7 @@ pub(super) struct Id {
 pub(super) enum Found {
     /// One of the thread's own caches.
     Own,
-    /// The cache of this thread, on another core, in this state.
+    /// The cache of this thread, which is on another core. The line has this state there.
     At(u32, State),
     /// Memory: no cache has it.
     Memory,
