@@ -10,8 +10,8 @@
 >>> consort.launch(program, pes=4)[0]
 array([3., 3., 3.])
 
-`read_results` and `read_wisdom` read what the command `consort` writes, as data frames of pandas,
-and `plot` draws them.
+`read_results` and `read_wisdom` read the output of the command `consort` as pandas data frames, and
+`plot` draws them.
 """
 
 from importlib.metadata import version as _version

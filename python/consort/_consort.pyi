@@ -1,4 +1,4 @@
-"""The extension: what is safe about calls. The package's other modules are its interface."""
+"""The extension, which makes calls memory-safe. Programs use the package's other modules."""
 
 from collections.abc import Callable
 from typing import Any

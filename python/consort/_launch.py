@@ -17,11 +17,11 @@ def launch(
     pes: int | None = None,
     args: Iterable[Any] = (),
 ) -> list[_Result]:
-    """Runs `function(team, *args)` on so many PEs, and returns their results by rank.
+    """Runs `function(team, *args)` on `pes` PEs, and returns their results by rank.
 
-    Each PE is a thread of this process; without a number there is one for each usable core. A PE
-    holds the interpreter's lock while it runs Python code, and not while it is in a call of its
-    team or in NumPy's loops.
+    Each PE is a thread of this process. The default is one PE for each usable core. A PE holds the
+    interpreter's lock while it runs Python code, but not during a call of its team or in NumPy's
+    loops.
 
     >>> launch(lambda team: team.rank * 10, pes=3)
     [0, 10, 20]
@@ -40,18 +40,19 @@ def launch(
     ...     print(error.pe_rank, error.__notes__)
     1 ['raised by PE 1 of 2']
 
-    Ctrl-C raises `KeyboardInterrupt` in the PEs, and then here. A PE that sleeps or waits for
-    something else than its team sees it later; a second Ctrl-C does not wait for it.
+    Ctrl-C raises `KeyboardInterrupt` in the PEs, and then in the caller. A PE that sleeps, or waits
+    for something other than its team, gets the exception later; after a second Ctrl-C, `launch`
+    does not wait for this PE.
 
     Raises:
-        ValueError: for a number of PEs that cannot be.
-        Mismatched: when PEs made different calls, or wait for each other.
+        ValueError: if the number of PEs is invalid.
+        Mismatched: if PEs make different calls, or wait for each other.
     """
     if not callable(function):
-        raise TypeError(f"launch runs a function of a team, not {function!r}")
+        raise TypeError(f"launch needs a function that takes a team, not {function!r}")
     number = _consort.cores() if pes is None else operator.index(pes)
     if not 0 < number < 2**32:
-        raise ValueError(f"{number} PEs: give a number from 1 on")
+        raise ValueError(f"invalid number of PEs {number}: use 1 or more")
 
     def program(native: _consort.Team, *words: Any) -> _Result:
         return function(Team(native), *words)

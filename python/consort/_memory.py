@@ -8,10 +8,10 @@ from . import _consort
 
 
 class Memory:
-    """Memory of all PEs of a team, to which they copy and from which they copy, at any time.
+    """Memory with a part on each PE of a team, which all its PEs can put to and get from.
 
-    It is no array, since PEs may copy at the same time: a `get` while somebody puts to the same
-    elements gives old or new ones. A barrier after `quiet` orders them.
+    It is not an array, because PEs may access it at the same time: a `get` during a `put` to the
+    same elements returns old or new values. A `quiet` and then a barrier order the two.
     """
 
     __slots__ = ("_dtype", "_length", "_native")
@@ -40,9 +40,10 @@ class Memory:
         count: int | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Elements of the part of PE `source`, from `first` on: all, or `count`, or as `out` has.
+        """Returns elements of the part of PE `source`, from element `first` on.
 
-        Returns `out`, or a new array.
+        These are all elements, or `count` elements, or as many as `out` has. Returns `out` if it is
+        given, or else a new array.
         """
         if out is None:
             left = max(self._length - first, 0)
@@ -53,7 +54,7 @@ class Memory:
         return out
 
     def fence(self) -> None:
-        """Keeps the order of this PE's puts before and after to each PE."""
+        """Orders this PE's earlier puts before its later ones, for every PE."""
         self._native.fence()
 
     def quiet(self) -> None:

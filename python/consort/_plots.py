@@ -1,4 +1,4 @@
-"""Figures of data frames, by matplotlib."""
+"""Plots data frames with matplotlib."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import pandas
 
-#: The columns with times, the first of which there is one is drawn.
+#: The columns with times. `plot` draws the first one that the frame has.
 _TIMES = ("median_ns", "latency_ns", "measured_ns")
-#: The columns that tell lines apart, besides the algorithm.
+#: The columns that distinguish lines, in addition to the algorithm.
 _APART = ("bench", "collective", "fabric", "pes", "mode", "arrival", "operator", "symmetric")
-#: A column that peers do not have, as no mode is theirs.
+#: The column with modes, which is empty for peers.
 _MODES = "sync"
 
 
 def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
-    """Draws times over bytes on logarithmic axes: a line an algorithm, with its interval.
+    """Draws times over bytes on logarithmic axes: a line per algorithm, with its interval.
 
     The frame is from `read_results` or `read_wisdom`, or a part of one, as in
-    `plot(frame[frame.pes == 2])`. What differs between rows besides, such as modes or numbers of
-    PEs, makes lines of its own and is in their names. Returns the axes, for titles and saving.
+    `plot(frame[frame.pes == 2])`. If rows also differ in something else, such as the mode or the
+    number of PEs, each value gets its line and is in the name of the line. Returns the axes, for
+    titles and saving.
 
     Raises:
-        ValueError: when the rows have no bytes or no times.
+        ValueError: if the rows have no bytes or no times.
         ImportError: without matplotlib.
     """
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "figures are drawn by matplotlib, which is not installed: pip install 'consort[plots]'"
+            "plots need matplotlib, which is not installed: pip install 'consort[plots]'"
         ) from error
     time = next((name for name in _TIMES if name in frame.columns), None)
     if time is None or "bytes" not in frame.columns or "candidate" not in frame.columns:
         kind = frame.attrs.get("kind", "this kind")
-        raise ValueError(f"figures of {kind} have no times of algorithms over bytes to draw")
+        raise ValueError(f"cannot plot figures of {kind}: no times of algorithms over bytes")
     drawn = frame[frame["bytes"].gt(0) & frame[time].gt(0) & frame["candidate"].notna()]
     if drawn.empty:
-        raise ValueError("no row has bytes, an algorithm and a time")
+        raise ValueError("nothing to plot: no row has bytes, an algorithm and a time")
     if ax is None:
         _, ax = pyplot.subplots()
     apart = [name for name in _APART if _differs(drawn, name)]

@@ -9,7 +9,7 @@ from ._arrays import result
 
 
 class Request:
-    """A call that a team has started. Dropping it changes nothing: the call is completed."""
+    """A call that a team has started. If it is dropped, the call still completes."""
 
     __slots__ = ("_native", "_shape", "_was_array")
 
@@ -24,13 +24,13 @@ class Request:
         self._was_array = was_array
 
     def test(self) -> bool:
-        """Whether the call is complete. Waits for nothing."""
+        """Returns whether the call is complete, without waiting."""
         return self._native.test()
 
     def wait(self) -> Any:
         """Waits until the call is complete, and returns its result, once.
 
-        That is what the blocking call returns: None where the PE gets none.
+        The result is that of the blocking call: None if this PE gets none.
         """
         elements = self._native.wait()
         if elements is None or self._shape is None:

@@ -1,4 +1,4 @@
-"""What the command `consort` writes, as data frames of pandas."""
+"""Reads the output of the command `consort` as pandas data frames."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-#: The format of wisdom that is read.
+#: The format of wisdom that this package reads.
 _FORMAT = 3
 
-#: The most bytes that are read from a file.
+#: The maximum size of a file, in bytes.
 _MOST_BYTES = 64 << 20
 
-#: The keys that tell what an object is, and the key of a list in it that has the rows.
+#: The kinds of objects: the keys that identify one, and the key of the list with its rows.
 _KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("bench", ("bench", "algorithm"), None),
     ("reproduce", ("claim", "quantity"), None),
@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
 
 
 class ResultsError(ValueError):
-    """A file that cannot be read: the message says where, and what is wrong there."""
+    """A file cannot be read: the message says why, and at which line."""
 
 
 def _pandas() -> Any:
@@ -41,23 +41,23 @@ def _pandas() -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            "data frames are made by pandas, which is not installed: pip install 'consort[frames]'"
+            "data frames need pandas, which is not installed: pip install 'consort[frames]'"
         ) from error
     return pandas
 
 
 def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
-    """Reads what a command has written by `--json`, a row for each figure.
+    """Reads the results that a command has written with `--json`, a row for each figure.
 
-    That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model`, `wisdom
-    show` or lab/apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in
-    objects become columns such as `context.machine` and `params.chunk_bytes`, and an interval two,
-    such as `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its parameters, or
-    whose library it is, or both.
+    The command may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model`,
+    `wisdom show` or lab/apps/compare; `frame.attrs["kind"]` is the kind of the rows. A nested
+    object becomes several columns, such as `context.machine` and `params.chunk_bytes`. An interval
+    becomes two, such as `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its
+    parameters, or the name of a peer, or both.
 
     Raises:
-        ResultsError: when the file is not a regular one or is longer than 64 MiB, or a line is cut
-            off, is nothing that Consort writes, or is of another version.
+        ResultsError: if the file is not a regular file or is longer than 64 MiB, or if a line is
+            truncated, is not a result of Consort, or is from another version.
         ImportError: without pandas.
     """
     module = _pandas()
@@ -78,10 +78,10 @@ def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
             shared = {key: value for key, value in found.items() if key != inner}
             rows.extend(_row({**shared, **one}) for one in found[inner])
     if not kinds:
-        raise ResultsError(f"{os.fspath(path)}: there is no figure in it")
+        raise ResultsError(f"{os.fspath(path)}: the file has no figures")
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
-        raise ResultsError(f"{os.fspath(path)}: figures of {names} in one file: read them apart")
+        raise ResultsError(f"{os.fspath(path)}: figures of {names} in one file: use one file each")
     frame: pandas.DataFrame = module.json_normalize(rows)
     frame.attrs.update(kind=kinds.pop(), path=os.fspath(path))
     return frame
@@ -90,12 +90,12 @@ def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
 def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
     """Reads wisdom, a row for each entry; `frame.attrs` has its head: machine, library, and so on.
 
-    Without a path it is that of `CONSORT_WISDOM`, or the user's.
+    Without a path, reads the file that `CONSORT_WISDOM` names, or else the user's.
 
     Raises:
-        ResultsError: when the file is not a regular one, is no wisdom, is cut off, or has another
+        ResultsError: if the file is not a regular file, is not wisdom, is truncated, or has another
             format.
-        FileNotFoundError: when there is none.
+        FileNotFoundError: if the file does not exist.
         ImportError: without pandas.
     """
     module = _pandas()
@@ -104,19 +104,19 @@ def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ResultsError(f"{place}: is no wisdom, or cut off: {error}") from error
+        raise ResultsError(f"{place}: not a wisdom file, or truncated: {error}") from error
     head = found.get("wisdom")
     if not isinstance(head, dict) or "format" not in head:
-        raise ResultsError(f"{place}: is no wisdom: there is no table [wisdom] with its format")
+        raise ResultsError(f"{place}: not a wisdom file: expected a table [wisdom] with a format")
     if head["format"] != _FORMAT:
         raise ResultsError(
-            f"{place}: has format {head['format']}, and this package reads {_FORMAT}: use the "
+            f"{place}: is in format {head['format']}, but this package reads {_FORMAT}: use the "
             f"package of Consort {head.get('library', 'that wrote it')}"
         )
     entries = found.get("entry", [])
     told = head.get("entries", len(entries))
     if told != len(entries):
-        raise ResultsError(f"{place}: is cut off: {len(entries)} of {told} entries are there")
+        raise ResultsError(f"{place}: truncated: expected {told} entries, found {len(entries)}")
     frame: pandas.DataFrame = module.json_normalize([_row(entry) for entry in entries])
     frame.attrs.update(head, kind="wisdom", path=str(place))
     return frame
@@ -157,10 +157,10 @@ def _object(line: str, place: str, is_last: bool) -> dict[str, Any]:
         found = json.loads(line)
     except json.JSONDecodeError as error:
         cut = (is_last and error.pos >= len(line.rstrip()) - 1) or "Unterminated" in error.msg
-        what = "the line is cut off" if cut else "is no JSON"
+        what = "truncated line" if cut else "invalid JSON"
         raise ResultsError(f"{place}: {what}: {error.msg} at column {error.colno}") from error
     if not isinstance(found, dict):
-        raise ResultsError(f"{place}: is no object, but {type(found).__name__}")
+        raise ResultsError(f"{place}: expected a JSON object, not {type(found).__name__}")
     return found
 
 
@@ -168,10 +168,10 @@ def _kind(found: dict[str, Any], place: str) -> tuple[str, str | None]:
     for kind, keys, inner in _KINDS:
         if all(key in found for key in keys):
             if inner is not None and not isinstance(found[inner], list):
-                raise ResultsError(f"{place}: `{inner}` is no list")
+                raise ResultsError(f"{place}: `{inner}` must be a list")
             return kind, inner
     shown = ", ".join(list(found)[:5]) or "none"
-    raise ResultsError(f"{place}: is no figure of Consort that is known here: its keys are {shown}")
+    raise ResultsError(f"{place}: unknown kind of figure, with these keys: {shown}")
 
 
 def _check_version(found: dict[str, Any], place: str) -> None:
@@ -180,13 +180,13 @@ def _check_version(found: dict[str, Any], place: str) -> None:
     own = version("consort")
     if written is not None and _series(written) != _series(own):
         raise ResultsError(
-            f"{place}: was written by Consort {written}, and this package is of {own}: use the "
-            f"package of that version"
+            f"{place}: Consort {written} wrote this, but this package is version {own}: use the "
+            f"package of Consort {written}"
         )
 
 
 def _series(text: str) -> list[str]:
-    """What versions that read each other's files have in common."""
+    """Returns the part of a version that is equal if two versions read each other's files."""
     numbers = text.split(".")
     return numbers[:2] if numbers[0] == "0" else numbers[:1]
 

@@ -13,24 +13,24 @@ from ._arrays import blocks, given, result, target
 from ._memory import Memory
 from ._request import Request
 
-#: The most axes of an array.
+#: The maximum number of axes of an array.
 _MOST_AXES = 64
 
 
 class Team:
     """A team of PEs, as one of them sees it.
 
-    All PEs of a team make its calls, in one order, with the same root, operator, type and length;
-    PEs that do not get `Mismatched`. A team is used by its PE's thread alone, during `launch`.
+    All PEs of a team make its calls, in the same order, with the same root, operator, type and
+    length; otherwise they get `Mismatched`. Only the thread of its PE uses a team, during `launch`.
 
-    Calls take arrays of float32, float64, integers of 8 to 64 bits and bool, contiguous in the
-    order of C, and numbers, for which they return numbers. `out` is an array for the result; where
-    it may be the array that is given, all PEs give that. Operators are "sum", "product", "min" and
-    "max"; of integers and bool also "and", "or" and "xor", and bool has no sum or product. Integers
-    wrap around, and "min" and "max" prefer numbers to NaN.
+    Calls take arrays of float32, float64, integers of 8 to 64 bits and bool, contiguous in C order.
+    They also take numbers, and then return numbers. `out` is an array for the result. Where `out`
+    may be the given array, either all PEs do this or none. The operators are "sum", "product",
+    "min" and "max"; for integers and bool also "and", "or" and "xor". bool has no "sum" and no
+    "product". Integers wrap around, and "min" and "max" prefer numbers to NaN.
 
-    While a call lasts, nobody else may change its arrays. Calls of other PEs that would are
-    refused; other threads of the program are not.
+    During a call, nothing else may change its arrays. Calls of other PEs that would change them
+    raise an error, but other threads of the program are not stopped.
     """
 
     __slots__ = ("_native",)
@@ -52,11 +52,11 @@ class Team:
         return f"<consort.Team: PE {self.rank} of {self.size}>"
 
     def barrier(self) -> None:
-        """Waits until all PEs are here."""
+        """Waits until all PEs have called this."""
         self._native.barrier()
 
     def broadcast(self, array: ArrayLike, root: int = 0) -> Any:
-        """The root's array, on all PEs: it is written to the arrays of the others.
+        """Copies the root's array to the arrays of the other PEs, and returns it on all PEs.
 
         >>> import consort
         >>> consort.launch(lambda team: team.broadcast(team.rank + 0.5, root=1), pes=3)
@@ -69,9 +69,9 @@ class Team:
     def reduce(
         self, array: ArrayLike, op: str = "sum", root: int = 0, out: np.ndarray | None = None
     ) -> Any:
-        """The arrays of all PEs, combined element by element: on the root; None elsewhere.
+        """Combines the arrays of all PEs element by element, on the root; others get None.
 
-        `out` counts on the root alone, unless it is the given array.
+        Only the root's `out` is used, unless it is the given array.
 
         >>> import consort
         >>> consort.launch(lambda team: team.reduce(team.rank + 1, op="product"), pes=4)
@@ -87,7 +87,7 @@ class Team:
         return None if received is None else result(received, was_array)
 
     def all_reduce(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
-        """The arrays of all PEs, combined element by element, on all. `out` may be the array.
+        """Combines the arrays of all PEs, on all PEs. `out` may be the given array.
 
         >>> import consort, numpy
         >>> consort.launch(lambda team: team.all_reduce(numpy.arange(3) * team.rank), pes=3)[0]
@@ -96,7 +96,7 @@ class Team:
         return self._combined("all_reduce", array, op, out)
 
     def scan(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
-        """The arrays of the PEs up to this one, combined. `out` may be the given array.
+        """Combines the arrays of the PEs up to this one. `out` may be the given array.
 
         >>> import consort
         >>> consort.launch(lambda team: int(team.scan(10)), pes=3)
@@ -107,7 +107,7 @@ class Team:
     def exclusive_scan(
         self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
     ) -> Any:
-        """The arrays of the PEs before this one, combined; on PE 0 None, or `out` as it was.
+        """Combines the arrays of the PEs before this one. PE 0 gets None, or `out` unchanged.
 
         >>> import consort
         >>> consort.launch(lambda team: team.exclusive_scan(100), pes=3)
@@ -125,7 +125,7 @@ class Team:
     def reduce_scatter(
         self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
     ) -> Any:
-        """This PE's block of the combined arrays, which have a block for each PE.
+        """Combines arrays with a block for each PE, and returns this PE's block.
 
         >>> import consort, numpy
         >>> consort.launch(lambda team: team.reduce_scatter(numpy.ones((2, 3))), pes=2)[1]
@@ -138,7 +138,7 @@ class Team:
         return result(received, False)
 
     def gather(self, array: ArrayLike, root: int = 0, out: np.ndarray | None = None) -> Any:
-        """The arrays of all PEs along a new first axis, by rank: on the root; None elsewhere.
+        """Stacks the arrays of all PEs on a new first axis, by rank, on the root; others get None.
 
         >>> import consort
         >>> consort.launch(lambda team: team.gather(team.rank), pes=3)
@@ -152,7 +152,7 @@ class Team:
         return received
 
     def all_gather(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
-        """The arrays of all PEs along a new first axis, by rank.
+        """Stacks the arrays of all PEs on a new first axis, by rank, on all PEs.
 
         >>> import consort
         >>> consort.launch(lambda team: team.all_gather(team.rank), pes=3)[2]
@@ -166,10 +166,10 @@ class Team:
     def scatter(
         self, array: ArrayLike | None = None, root: int = 0, out: np.ndarray | None = None
     ) -> Any:
-        """This PE's block of the root's array, which has one for each PE along its first axis.
+        """Returns this PE's block of the root's array: one for each PE along the first axis.
 
-        Only the root gives an array. Either all PEs give `out`, or none: then the root tells the
-        others type and shape, in a call of its own.
+        Only the root passes an array. Either all PEs pass `out` or none. If none does, the root
+        first broadcasts the type and the shape in a separate call.
 
         >>> import consort, numpy
         >>> def program(team):
@@ -180,7 +180,7 @@ class Team:
         source, block = None, None
         if self.rank == root:
             if array is None:
-                raise TypeError("the root of a scatter gives the array")
+                raise TypeError("the root of a scatter must pass an array")
             source, _ = given(array)
             block = (blocks(source, self.size, "scatter"), source.dtype)
         if out is None:
@@ -192,7 +192,7 @@ class Team:
         return result(received, False)
 
     def all_to_all(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
-        """A block from every PE: that of this PE's rank. `out` may be the given array.
+        """Returns, from the array of every PE, the block for this PE. `out` may be the given array.
 
         >>> import consort, numpy
         >>> consort.launch(lambda team: team.all_to_all(numpy.full(3, team.rank)), pes=3)[0]
@@ -215,19 +215,19 @@ class Team:
         return self._start("broadcast", array, None, root, lambda shape: shape)
 
     def start_reduce(self, array: ArrayLike, op: str = "sum", root: int = 0) -> Request:
-        """Starts a reduction, whose result the root gets."""
+        """Starts a reduction. The root gets the result."""
         return self._start("reduce", array, op, root, lambda shape: shape)
 
     def start_all_reduce(self, array: ArrayLike, op: str = "sum") -> Request:
         """Starts an all-reduce.
 
-        The array is copied, so it may be changed at once. The call goes on while this PE is in any
-        call of a team, or in `progress`.
+        The call copies the array, so you may change it at once. The call progresses while this PE
+        is in any call of a team, or in `progress`.
 
         >>> import consort
         >>> def program(team):
         ...     request = team.start_all_reduce(team.rank)
-        ...     team.barrier()  # or whatever does not need the sum
+        ...     team.barrier()  # or anything that does not need the sum
         ...     return int(request.wait())
         >>> consort.launch(program, pes=4)
         [6, 6, 6, 6]
@@ -239,7 +239,7 @@ class Team:
         return self._start("scan", array, op, 0, lambda shape: shape)
 
     def start_exclusive_scan(self, array: ArrayLike, op: str = "sum") -> Request:
-        """Starts an exclusive scan, whose result PE 0 does not get."""
+        """Starts an exclusive scan. PE 0 gets no result."""
         return self._start("exclusive_scan", array, op, 0, lambda shape: shape)
 
     def start_reduce_scatter(self, array: ArrayLike, op: str = "sum") -> Request:
@@ -248,7 +248,7 @@ class Team:
         return self._start("reduce_scatter", array, op, 0, lambda shape: shape[1:])
 
     def start_gather(self, array: ArrayLike, root: int = 0) -> Request:
-        """Starts a gather, whose result the root gets."""
+        """Starts a gather. The root gets the result."""
         return self._start("gather", array, None, root, lambda shape: (self.size, *shape))
 
     def start_all_gather(self, array: ArrayLike) -> Request:
@@ -261,10 +261,10 @@ class Team:
         return self._start("all_to_all", array, None, 0, lambda shape: shape)
 
     def send(self, array: ArrayLike, to: int) -> None:
-        """Sends an array to PE `to`, which receives it. Only these two PEs call this.
+        """Sends an array to PE `to`, which calls `receive`. The other PEs make no call.
 
-        Messages to a PE are received in the order in which they are sent. One of up to 64 KiB does
-        not wait for its receiver; of longer ones, not both of two PEs may be sent first.
+        A PE receives messages in the order in which they were sent. A send of up to 64 KiB does not
+        wait for its receiver. If two PEs send each other longer messages, one must receive first.
 
         >>> import consort, numpy
         >>> def program(team):
@@ -276,35 +276,35 @@ class Team:
         self._native.send(given(array)[0], to)
 
     def receive(self, out: np.ndarray, source: int) -> np.ndarray:
-        """Receives what PE `source` sends into `out`, of the same length and type; returns it."""
+        """Receives an array of PE `source` into `out`, of the same length and type; returns it."""
         self._native.receive(out, source)
         return out
 
     def send_receive(self, array: ArrayLike, to: int, out: np.ndarray, source: int) -> np.ndarray:
-        """Sends an array and receives another one into `out` at once, of any length."""
+        """Sends an array and at the same time receives one of any length into `out`."""
         self._native.send_receive(given(array)[0], to, out, source)
         return out
 
     def start_send(self, array: ArrayLike, to: int) -> Request:
-        """Starts to send a copy of an array."""
+        """Starts sending a copy of an array."""
         return Request(self._native.start_send(given(array)[0], to), None)
 
     def start_receive(
         self, source: int, shape: int | tuple[int, ...], dtype: DTypeLike = float
     ) -> Request:
-        """Starts to receive an array of this shape and type, which is the result."""
+        """Starts receiving an array of this shape and type. The array is the result."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         like = np.empty(0, np.dtype(dtype))
         return Request(self._native.start_receive(source, like, math.prod(shape)), shape, True)
 
     def progress(self) -> None:
-        """Drives what this PE has started. Waits for nothing."""
+        """Progresses the calls that this PE has started, without waiting."""
         self._native.progress()
 
     def split(self, color: int | None, key: int = 0) -> Team | None:
-        """The team of the PEs that give the same colour, by key and then by rank.
+        """Returns the team of the PEs with the same colour, ordered by key and then by rank.
 
-        A PE that gives None gets None. `free` gives the team's memory back.
+        A PE that passes None gets None. `free` frees the team's memory.
 
         >>> import consort
         >>> def program(team):
@@ -314,16 +314,16 @@ class Team:
         [(3, 6), (2, 4), (3, 6), (2, 4), (3, 6)]
         """
         if color is not None and not 0 <= color < 2**32:
-            raise ValueError(f"{color} is no colour: use a number from 0 on, or None")
+            raise ValueError(f"invalid colour {color}: use a number from 0 to {2**32 - 1}, or None")
         native = self._native.split(color, key)
         return None if native is None else Team(native)
 
     def free(self) -> None:
-        """Frees a team that `split` has made, in a call of all its PEs."""
+        """Frees a team that `split` has made. All PEs of the team call this."""
         self._native.free()
 
     def symmetric(self, length: int, dtype: DTypeLike = float) -> Memory:
-        """Allocates so many zeroed elements on every PE, which all PEs can put to and get from.
+        """Allocates `length` zeroed elements on every PE, for puts and gets of all PEs.
 
         >>> import consort, numpy
         >>> def program(team):
@@ -339,7 +339,7 @@ class Team:
         return Memory(self._native.symmetric(np.empty(0, of), length), length, of)
 
     def _move(self, call: str, source: np.ndarray, received: np.ndarray, root: int) -> None:
-        """A call in which the root has the source and the others the target."""
+        """Makes a call in which the root has the source and the other PEs have the target."""
         if self.rank == root:
             self._native.collective(call, source, None, None, root)
         else:
@@ -364,7 +364,7 @@ class Team:
     def _told(
         self, block: tuple[tuple[int, ...], np.dtype] | None, root: int
     ) -> tuple[tuple[int, ...], np.dtype]:
-        """The root's shape and type, on all PEs."""
+        """Returns the root's shape and type on all PEs."""
         words = np.zeros(_MOST_AXES + 3, np.int64)
         if block is not None:
             shape, of = block

@@ -1,8 +1,8 @@
-//! Which Rust type an array is of, and its memory for the time of a call.
+//! The Rust type of an array, and a borrow of its memory for a call.
 //!
-//! An array is borrowed while a call uses it: other calls, of any thread, are refused that would
-//! change it. That the rest of the program leaves it alone is up to the program, as with NumPy's
-//! own functions that let other threads run.
+//! A call borrows its arrays. Other calls, of any thread, are refused if they would change these
+//! arrays. The rest of the program must not change them either, as with NumPy's functions that let
+//! other threads run.
 
 use std::fmt::Display;
 
@@ -20,24 +20,24 @@ use pyo3::{
 /// The names of operators.
 pub(crate) const OPERATORS: [&str; 7] = ["sum", "product", "min", "max", "and", "or", "xor"];
 
-/// What takes an operator on `T`.
+/// A visitor that takes an operator on `T`.
 pub(crate) trait Takes<T> {
-    /// What it makes of it.
+    /// The result of the visitor.
     type Output;
-    /// Takes the operator.
+    /// Visits the operator.
     fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Self::Output;
 }
 
-/// The elements of arrays.
+/// A type of elements of arrays.
 pub(crate) trait Data: Pod + Send + Sync {
-    /// As NumPy has them here.
+    /// The type that represents them in a NumPy array.
     type Raw: Element + Pod;
     /// NumPy's name of the type.
     const NAME: &'static str;
     /// The names of the operators on it.
     const OPERATORS: &'static [&'static str];
 
-    /// Passes on the operator of this name, if the type has it.
+    /// Passes the operator of this name to the visitor, if the type has it.
     fn combine<V: Takes<Self>>(name: &str, visitor: V) -> Option<V::Output>;
 }
 
@@ -69,14 +69,14 @@ data! {
     i8 "int8" i16 "int16" i32 "int32" i64 "int64" u8 "uint8" u16 "uint16" u32 "uint32" u64 "uint64"
 }
 
-// An array of one byte is another type than a byte: calls on both are different calls.
+// `[u8; 1]` and `u8` are different types, so calls on `bool` and on `uint8` do not match.
 data! {
     f32 as f32, "float32": "sum" Sum, "product" Product, "min" Min, "max" Max;
     f64 as f64, "float64": "sum" Sum, "product" Product, "min" Min, "max" Max;
     [u8; 1] as u8, "bool": "min" BitAnd, "max" BitOr, "and" BitAnd, "or" BitOr, "xor" BitXor;
 }
 
-/// Does something for the type of an array's elements, as `$type`.
+/// Evaluates `$body` with `$type` as the type of an array's elements.
 macro_rules! for_type_of {
     ($array:expr, $type:ident => $body:expr) => {{
         let array = $array;
@@ -104,8 +104,8 @@ macro_rules! for_type_of {
 }
 pub(crate) use for_type_of;
 
-/// The kind of an array's type, by NumPy's letters, and its bytes; a space if it is of another byte
-/// order.
+/// Returns the kind of an array's type, as NumPy's letter, and its size in bytes. The letter is a
+/// space if the byte order is not this machine's.
 pub(crate) fn kind(array: &Bound<'_, PyAny>) -> PyResult<(char, usize)> {
     let array = array.cast::<PyUntypedArray>()?;
     let of = array.dtype();
@@ -113,24 +113,27 @@ pub(crate) fn kind(array: &Bound<'_, PyAny>) -> PyResult<(char, usize)> {
     Ok((if is_native { char::from(of.kind()) } else { ' ' }, of.itemsize()))
 }
 
-/// The exception for an array of another type.
+/// Returns the exception for an array of an unsupported type.
 pub(crate) fn not_taken(array: &Bound<'_, PyAny>) -> PyErr {
     let name = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
     PyTypeError::new_err(format!(
-        "arrays of {name} cannot be in a call: use float32, float64, integers of 8 to 64 bits or \
-         bool, in this machine's byte order"
+        "unsupported array type {name}: use float32, float64, integers of 8 to 64 bits or bool, \
+         in this machine's byte order"
     ))
 }
 
-/// The exception for an operator that a type does not have.
+/// Returns the exception for an operator that a type does not have.
 pub(crate) fn no_operator<T: Data>(name: &str) -> PyErr {
     let known = OPERATORS.contains(&name);
     let whose = if known { format!(" on {}", T::NAME) } else { String::new() };
     let names = if known { T::OPERATORS } else { &OPERATORS };
-    PyValueError::new_err(format!("no operator '{name}'{whose}: use one of {}", names.join(", ")))
+    PyValueError::new_err(format!(
+        "unknown operator '{name}'{whose}: use one of {}",
+        names.join(", ")
+    ))
 }
 
-/// The array with elements of `T`, as bytes if they are of `bool`.
+/// Returns the array as an array of `T`; an array of `bool` as bytes.
 fn raw<'py, T: Data>(
     array: &Bound<'py, PyAny>,
     what: &str,
@@ -144,7 +147,10 @@ fn raw<'py, T: Data>(
     let typed = bytes.as_ref().unwrap_or(array).cast::<PyArrayDyn<T::Raw>>().ok().cloned();
     typed.filter(|_| is_it).ok_or_else(|| {
         let of = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
-        PyTypeError::new_err(format!("{what} is of {of}: use {}, as the other array", T::NAME))
+        PyTypeError::new_err(format!(
+            "{what} has type {of}: use {}, as in the other array",
+            T::NAME
+        ))
     })
 }
 
@@ -152,8 +158,8 @@ fn not_borrowed(what: &str, error: BorrowError) -> PyErr {
     PyValueError::new_err(match error {
         BorrowError::NotWriteable => format!("{what} is read-only"),
         _ => format!(
-            "{what} is in another call, which changes it or which this one would disturb: give \
-             each PE an array of its own"
+            "{what} is in use by another call, and one of the two calls changes it: give each PE a \
+             separate array"
         ),
     })
 }
@@ -168,11 +174,11 @@ fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyRe
     if array.is_c_contiguous() { Ok(()) } else { Err(not_a_slice(what, "not in the order of C")) }
 }
 
-/// An array that a call reads.
+/// A borrow of an array that a call reads.
 pub(crate) struct Read<'py, T: Data>(PyReadonlyArrayDyn<'py, T::Raw>);
 
 impl<'py, T: Data> Read<'py, T> {
-    /// Borrows it.
+    /// Borrows the array.
     pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
@@ -181,17 +187,17 @@ impl<'py, T: Data> Read<'py, T> {
         Ok(Self(held))
     }
 
-    /// Its elements.
+    /// Returns the elements.
     pub(crate) fn slice(&self) -> &[T] {
         cast_slice(self.0.as_slice().unwrap_or_default())
     }
 }
 
-/// An array that a call writes.
+/// A borrow of an array that a call writes.
 pub(crate) struct Written<'py, T: Data>(PyReadwriteArrayDyn<'py, T::Raw>);
 
 impl<'py, T: Data> Written<'py, T> {
-    /// Borrows it.
+    /// Borrows the array.
     pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
@@ -200,13 +206,13 @@ impl<'py, T: Data> Written<'py, T> {
         Ok(Self(held))
     }
 
-    /// Its elements.
+    /// Returns the elements.
     pub(crate) fn slice(&mut self) -> &mut [T] {
         cast_slice_mut(self.0.as_slice_mut().unwrap_or_default())
     }
 }
 
-/// A new array of one dimension.
+/// Returns a new array of one dimension.
 pub(crate) fn array_of<'py, T: Data>(
     py: Python<'py>,
     elements: Vec<T>,

@@ -17,7 +17,7 @@ pub(crate) struct Call<'n> {
 }
 
 impl<'n> Call<'n> {
-    /// The one of these names.
+    /// Creates a call from these names.
     pub(crate) fn new(collective: &str, operator: Option<&'n str>, root: Rank) -> PyResult<Self> {
         let collective: Collective =
             collective.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
@@ -25,7 +25,7 @@ impl<'n> Call<'n> {
     }
 }
 
-/// A call on slices. Without a source it is one in place.
+/// A call on slices. Without a source it is in place.
 struct OnSlices<'s, 'p, T> {
     team: &'s Team<'p>,
     collective: Collective,
@@ -49,7 +49,7 @@ impl<T: Data> Takes<T> for OnSlices<'_, '_, T> {
     }
 }
 
-/// Makes a call of a team, by launch and index, on arrays.
+/// Makes a call on arrays, in the team with this launch number and index.
 pub(crate) fn make(
     py: Python<'_>,
     team: (u64, usize),
@@ -58,7 +58,7 @@ pub(crate) fn make(
     target: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let Some(either) = source.or(target) else {
-        return Err(PyValueError::new_err("there is neither a source nor a target"));
+        return Err(PyValueError::new_err("the call has neither a source nor a target: pass one"));
     };
     for_type_of!(either, T => make_on::<T>(py, team, what, source, target))
 }
@@ -90,7 +90,7 @@ fn make_on<T: Data>(
 }
 
 impl<T: Data> OnSlices<'_, '_, T> {
-    /// Makes the call where nothing is combined.
+    /// Makes a call that combines nothing.
     fn only_moves(self) -> consort::Result<()> {
         let source = self.source.unwrap_or_default();
         // The operator is ignored.

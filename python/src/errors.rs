@@ -1,4 +1,4 @@
-//! This library's errors as exceptions.
+//! Converts the library's errors to exceptions.
 
 use consort::Rank;
 use pyo3::{
@@ -7,13 +7,13 @@ use pyo3::{
     prelude::*,
 };
 
-create_exception!(consort, Error, PyRuntimeError, "A call or a launch has failed.");
-create_exception!(consort, PeFailed, Error, "Another PE has failed, whose rank the message tells.");
+create_exception!(consort, Error, PyRuntimeError, "A call or a launch failed.");
+create_exception!(consort, PeFailed, Error, "Another PE failed; the message has its rank.");
 create_exception!(
     consort,
     Mismatched,
     Error,
-    "PEs made different calls where all must make the same, or waited for each other."
+    "PEs made different calls where all must make the same call, or waited for each other."
 );
 
 /// Adds the exceptions to the module.
@@ -24,8 +24,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Mismatched", py.get_type::<Mismatched>())
 }
 
-/// An error's message. Where a call was made is told by the traceback: what the library names is a
-/// line of this extension, and is left out.
+/// Returns an error's message, without the places in the source that the library names: they are
+/// lines of this extension. The traceback shows the line of the program.
 pub(crate) fn message(error: &consort::Error) -> String {
     let text = error.to_string();
     let mut parts = text.split(" at src/");
@@ -36,7 +36,7 @@ pub(crate) fn message(error: &consort::Error) -> String {
     })
 }
 
-/// The exception for an error.
+/// Returns the exception for an error.
 pub(crate) fn exception(error: &consort::Error) -> PyErr {
     let message = message(error);
     match error {
@@ -57,7 +57,7 @@ pub(crate) fn exception(error: &consort::Error) -> PyErr {
     }
 }
 
-/// The rank that a number is.
+/// Converts a number to a rank.
 pub(crate) fn rank(number: i64, size: u32) -> PyResult<Rank> {
     let found = u32::try_from(number).ok().filter(|rank| *rank < size).map(Rank);
     found.ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! Runs a function on PEs that are threads.
 //!
-//! The launch has a thread of its own, so that the one that called it can look for signals: when
-//! Ctrl-C is pressed, `KeyboardInterrupt` is raised in the PEs that run Python code, and the calls
-//! of the others fail because of those. If it is pressed again, the caller does not wait for them.
+//! The launch runs in a separate thread, so that the calling thread can check for signals. Ctrl-C
+//! raises `KeyboardInterrupt` in the PEs that run Python code. The calls of the other PEs then
+//! fail. After a second Ctrl-C, the caller does not wait for the PEs.
 
 #![expect(unsafe_code, reason = "raises an exception in another thread")]
 
@@ -33,17 +33,17 @@ use crate::{
     team::Team,
 };
 
-/// How often the caller looks for signals.
+/// The interval at which the caller checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The number of the next launch.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Why a PE's program ended early.
+/// The reason why a PE's program ended early.
 enum Cause {
-    /// By an exception, of which this is the text.
+    /// An exception, and its text.
     Raised(PyErr, String),
-    /// By an error of a launch.
+    /// An error of the launch.
     Launch(consort::Error),
 }
 
@@ -62,16 +62,16 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What the PEs of a launch tell its caller.
+/// The state that the PEs of a launch share with its caller.
 #[derive(Default)]
 struct Told {
-    /// The threads, as Python numbers them, that run the program.
+    /// The threads that run the program, as identified by Python.
     threads: Vec<c_ulong>,
     /// The exceptions of the PEs, with their ranks.
     raised: Vec<(Rank, PyErr)>,
 }
 
-/// The number of cores that this process may use.
+/// Returns the number of cores that this process may use.
 #[pyfunction]
 pub(crate) fn cores() -> u32 {
     consort::Algorithms::here().cores()
@@ -96,7 +96,7 @@ pub(crate) fn launch<'py>(
                 run(pe.world().rank(), number, &function, &arguments, &of_pes)
             })
         });
-        // The caller may have gone.
+        // The caller may have stopped waiting.
         drop(send.send(ended));
     };
     let started = thread::Builder::new().name("consort launch".to_owned()).spawn(launching);
@@ -107,7 +107,7 @@ pub(crate) fn launch<'py>(
         match py.detach(move || receive.recv_timeout(LOOK)) {
             Ok(ended) => break ended,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(errors::Error::new_err("the launch has panicked"));
+                return Err(errors::Error::new_err("the launch panicked"));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -147,7 +147,7 @@ fn run(
             let words = iter::once(team).chain(arguments.bind(py).iter());
             function.bind(py).call1(PyTuple::new(py, words.collect::<Vec<_>>())?)
         });
-        // Only then is the thread's number another one's.
+        // Later another thread may get this thread's identifier.
         held(told).threads.retain(|one| Some(*one) != thread);
         returned.map(Bound::unbind).map_err(|error| {
             held(told).raised.push((rank, error.clone_ref(py)));
@@ -165,13 +165,13 @@ fn held(told: &Mutex<Told>) -> std::sync::MutexGuard<'_, Told> {
 fn interrupt_all(py: Python<'_>, told: &Mutex<Told>) {
     let exception = py.get_type::<PyKeyboardInterrupt>();
     for &thread in &held(told).threads {
-        // SAFETY: this thread is attached to the interpreter. A thread that has ended is none that
-        // the interpreter knows, and nothing is done.
+        // SAFETY: this thread is attached to the interpreter. For a thread that has ended, the
+        // interpreter finds no state and does nothing.
         unsafe { PyThreadState_SetAsyncExc(thread.cast_signed(), exception.as_ptr()) };
     }
 }
 
-/// The exception of a launch that has failed: that of the PE that failed first, with its rank.
+/// Returns the exception of a failed launch: that of the first PE that failed, with its rank.
 fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: u32) -> PyErr {
     let mut raised = std::mem::take(&mut held(told).raised);
     raised.sort_by_key(|(rank, _)| *rank);
@@ -181,7 +181,7 @@ fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: u32) -> PyErr 
             let rank = raised.iter().find(|one| is_same(one)).map(|(rank, _)| *rank);
             rank.map(|rank| (rank, error))
         }
-        // PEs that disagree have all raised it; one shows where.
+        // All PEs that disagree have raised it. The traceback of one shows the place.
         Cause::Launch(error) => {
             let text = errors::message(&error);
             let of_it = |one: &PyErr| one.value(py).to_string() == text;
@@ -191,9 +191,9 @@ fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: u32) -> PyErr 
             }
         }
     };
-    let Some((rank, error)) = own else { return errors::Error::new_err("the launch has failed") };
+    let Some((rank, error)) = own else { return errors::Error::new_err("the launch failed") };
     let note = format!("raised by PE {rank} of {pes}");
-    // An exception that takes neither is raised all the same.
+    // An exception that accepts neither is raised without them.
     drop(error.value(py).call_method1("add_note", (note,)));
     drop(error.value(py).setattr("pe_rank", rank.0));
     error

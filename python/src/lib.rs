@@ -1,20 +1,20 @@
-//! `consort._consort`: PEs that are threads of a Python program, and their calls on NumPy arrays.
+//! `consort._consort`: threads of a Python program as PEs, and their calls on NumPy arrays.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `launch` | runs a function on PEs, and ends them when one fails or somebody presses Ctrl-C |
-//! | `running` | the PE that a thread runs, its teams and what it has started |
-//! | `team` | a team, as Python sees it |
-//! | `arrays` | which Rust type an array is of, and its memory for the time of a call |
+//! | `launch` | runs a function on PEs, and ends them if one fails or the user presses Ctrl-C |
+//! | `running` | the PE of a thread, its teams and its pending calls |
+//! | `team` | the Python class of a team |
+//! | `arrays` | the Rust type of an array, and a borrow of its memory for a call |
 //! | `calls` | collectives on that memory |
 //! | `requests` | nonblocking collectives, which own their data |
 //! | `messages` | messages from one PE to another |
 //! | `memory` | symmetric memory |
-//! | `errors` | this library's errors as exceptions |
+//! | `errors` | converts the library's errors to exceptions |
 //!
-//! What is checked here is what memory safety needs: types, contiguity, lengths, and that nobody
-//! else has borrowed an array. Shapes, defaults and results are the business of the Python layer.
-//! No other Python thread waits while a PE does: each call gives the interpreter's lock back.
+//! The extension checks what memory safety needs: types, contiguity, lengths, and that no other
+//! call has borrowed an array. The Python layer handles shapes, defaults and results. Each call
+//! releases the interpreter's lock, so other Python threads run while a PE waits.
 
 mod arrays;
 mod calls;

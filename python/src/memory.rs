@@ -1,5 +1,5 @@
-//! Symmetric memory. Nothing refers to it: elements are copied in and out, so PEs may do that at
-//! the same time.
+//! Symmetric memory. Python code gets no reference to it: elements are copied in and out, so PEs
+//! may access it at the same time.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use consort::{Rank, Symmetric};
@@ -29,7 +29,7 @@ impl<T: Data> Allocation for Symmetric<'_, T> {
     }
 }
 
-/// Symmetric memory, as Python sees it: a number, and the type of its elements.
+/// The Python class of symmetric memory: a number, and the type of its elements.
 #[pyclass(frozen, module = "consort._consort")]
 pub(crate) struct Memory {
     launch: u64,
@@ -70,7 +70,7 @@ fn allocate_of<T: Data>(
 }
 
 impl Memory {
-    /// Does something with the memory, with the interpreter's lock given back.
+    /// Accesses the memory with the interpreter's lock released.
     fn on(
         &self,
         py: Python<'_>,
@@ -87,7 +87,10 @@ impl Memory {
             return Ok(());
         }
         let name = self.name;
-        Err(PyTypeError::new_err(format!("an array of {}, but the memory is of {name}", T::NAME)))
+        Err(PyTypeError::new_err(format!(
+            "the array has type {}, but the memory has type {name}",
+            T::NAME
+        )))
     }
 
     fn put_of<T: Data>(&self, to: i64, first: usize, array: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -119,7 +122,7 @@ impl Memory {
         for_type_of!(array, T => self.get_of::<T>(from, first, array))
     }
 
-    /// Keeps the order of puts before and after.
+    /// Orders this PE's earlier puts before its later ones.
     fn fence(&self, py: Python<'_>) -> PyResult<()> {
         self.on(py, |memory| memory.fence())
     }
@@ -132,7 +135,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Another thread, or a later one, has no memory to give back.
+        // A thread that is not the PE has no memory to free.
         drop(here(self.launch, |running| {
             let memory =
                 running.memory.try_borrow_mut().ok().and_then(|mut all| all[self.index].take());

@@ -1,5 +1,4 @@
-//! Messages from one PE to another: blocking ones on arrays, and nonblocking ones, which own their
-//! data.
+//! Messages from one PE to another. Blocking calls use arrays; nonblocking calls own their data.
 
 use consort::Rank;
 use pyo3::prelude::*;
@@ -10,10 +9,10 @@ use crate::{
     running::call,
 };
 
-/// A PE, and the array that goes to it or comes from it.
+/// A PE, and the array that is sent to it or received from it.
 pub(crate) type With<'a, 'py> = (Rank, &'a Bound<'py, PyAny>);
 
-/// Sends a message in a team, by launch and index.
+/// Sends a message in the team with this launch number and index.
 pub(crate) fn send(py: Python<'_>, team: (u64, usize), sent: With<'_, '_>) -> PyResult<()> {
     for_type_of!(sent.1, T => exchange::<T>(py, team, Some(sent), None))
 }
@@ -23,7 +22,7 @@ pub(crate) fn receive(py: Python<'_>, team: (u64, usize), received: With<'_, '_>
     for_type_of!(received.1, T => exchange::<T>(py, team, None, Some(received)))
 }
 
-/// Sends one message and receives another one at once.
+/// Sends one message and receives another one at the same time.
 pub(crate) fn send_receive(
     py: Python<'_>,
     team: (u64, usize),
@@ -57,7 +56,7 @@ fn exchange<T: Data>(
     })
 }
 
-/// Starts to send a copy of an array.
+/// Starts sending a copy of an array.
 pub(crate) fn start_send(
     py: Python<'_>,
     team: (u64, usize),
@@ -78,7 +77,7 @@ fn start_send_of<T: Data>(
     Ok(Request::new(launch, number))
 }
 
-/// Starts to receive a message of `length` elements of the type of `like`.
+/// Starts receiving a message of `length` elements of the type of `like`.
 pub(crate) fn start_receive(
     py: Python<'_>,
     team: (u64, usize),

@@ -1,5 +1,5 @@
-//! Nonblocking collectives. They own their data: what NumPy has is copied when a call starts, and
-//! its result becomes a new array, so no array is anybody's meanwhile.
+//! Nonblocking collectives, which own their data. A start copies the array, and the result becomes
+//! a new array, so a pending call borrows no array.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,7 +50,7 @@ impl<T: Data> Pending for consort::Request<'_, Option<Vec<T>>> {
     }
 }
 
-/// A nonblocking call, as Python sees it: a number.
+/// The Python class of a nonblocking call: a number.
 #[pyclass(frozen, module = "consort._consort")]
 pub(crate) struct Request {
     launch: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Request {
     is_taken: AtomicBool,
 }
 
-/// Keeps a call in the first free place.
+/// Stores a call in the first free place.
 pub(crate) fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
     let mut requests = running.requests.borrow_mut();
     let free = requests.iter().position(Option::is_none);
@@ -78,7 +78,7 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// Whether the call is complete.
+    /// Returns whether the call is complete.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
         if self.is_taken.load(Ordering::Relaxed) {
             return Ok(true);
@@ -108,7 +108,7 @@ impl Drop for Request {
         if *self.is_taken.get_mut() {
             return;
         }
-        // The call goes on. Another thread, or a later one, has no place to give back.
+        // The call continues. A thread that is not the PE has no place to free.
         drop(here(self.launch, |running| {
             let request =
                 running.requests.try_borrow_mut().ok().and_then(|mut all| all[self.index].take());
@@ -118,15 +118,15 @@ impl Drop for Request {
     }
 }
 
-/// Starts a barrier of a team, by launch and index.
+/// Starts a barrier of the team with this launch number and index.
 pub(crate) fn start_barrier(py: Python<'_>, (launch, team): (u64, usize)) -> PyResult<Request> {
     let index =
         call(py, launch, team, |team, running| Ok(keep(running, Box::new(team.start_barrier()?))))?;
     Ok(Request::new(launch, index))
 }
 
-/// Starts a call of a team, by launch and index, on a copy of an array. `length` is that of a
-/// block, where it is not that of the source.
+/// Starts a call on a copy of an array, in the team with this launch number and index. `length` is
+/// the length of a block, where it differs from that of the source.
 pub(crate) fn start(
     py: Python<'_>,
     team: (u64, usize),
@@ -137,7 +137,7 @@ pub(crate) fn start(
     for_type_of!(source, T => start_on::<T>(py, team, what, source, length))
 }
 
-/// A call on data of its own.
+/// A call that owns its data.
 struct OnVector<'s, 'p, T> {
     team: &'s Team<'p>,
     collective: Collective,
@@ -164,7 +164,7 @@ impl<'p, T: Data> Takes<T> for OnVector<'_, 'p, T> {
 }
 
 impl<'p, T: Data> OnVector<'_, 'p, T> {
-    /// Starts the call where nothing is combined.
+    /// Starts a call that combines nothing.
     fn only_moves(self) -> Started<'p> {
         let Self { team, collective, root, source, length } = self;
         Ok(match collective {

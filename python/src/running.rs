@@ -1,10 +1,10 @@
-//! The PE that a thread runs, its teams, and what it has started.
+//! The PE of a thread, its teams, and its pending calls.
 //!
-//! Teams, requests and symmetric memory borrow from the PE, and stay on its thread. Objects of
-//! Python do neither, so they are numbers: of the launch, and of the place here. A number is looked
-//! up by the thread that uses it, and means nothing to another one or after the launch.
+//! Teams, requests and symmetric memory borrow from the PE, and stay on its thread. Python objects
+//! cannot do this. So a Python object has two numbers: that of its launch, and its index here. The
+//! thread that uses it looks up both. On another thread, or after the launch, they are invalid.
 
-#![expect(unsafe_code, reason = "finds the PE that a frame below on the same thread borrows")]
+#![expect(unsafe_code, reason = "follows a pointer to the PE that this thread runs")]
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,50 +16,50 @@ use pyo3::prelude::*;
 
 use crate::errors::{Error, exception};
 
-/// A call that is under way.
+/// A pending call.
 pub(crate) trait Pending {
-    /// Whether it is complete.
+    /// Returns whether the call is complete.
     fn test(&mut self) -> consort::Result<bool>;
-    /// Its result, where this PE gets one.
+    /// Waits for the call. Returns its result, if this PE gets one.
     fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>>;
 }
 
 /// A result that becomes an array.
 pub(crate) trait Result: Send {
-    /// The array.
+    /// Converts the result to an array.
     fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
-/// Memory with elements of some type, of which slices are passed as bytes.
+/// Memory with elements of some type. Slices of elements are passed as bytes.
 pub(crate) trait Allocation {
     /// Copies elements to the part of a PE, from element `first` on.
     fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()>;
-    /// Copies elements of the part of a PE, from element `first` on.
+    /// Copies elements from the part of a PE, from element `first` on.
     fn get(&self, from: Rank, first: usize, elements: &mut [u8]) -> consort::Result<()>;
-    /// Keeps the order of puts before and after.
+    /// Orders earlier puts before later ones.
     fn fence(&self) -> consort::Result<()>;
     /// Waits until puts are complete.
     fn quiet(&self) -> consort::Result<()>;
 }
 
-/// What a PE has while its program runs.
+/// The state of a PE while its program runs.
 pub(crate) struct Running<'p> {
-    /// The number of the launch, of all of the process.
+    /// The number of the launch, unique in the process.
     launch: u64,
-    /// The world, and the teams that were made of it.
+    /// The world, and the teams that were made from it.
     pub(crate) teams: RefCell<Vec<Team<'p>>>,
-    /// Nonblocking calls that nobody has waited for.
+    /// Nonblocking calls whose results have not been taken.
     pub(crate) requests: RefCell<Vec<Option<Box<dyn Pending + 'p>>>>,
     /// Symmetric memory, until it is dropped.
     pub(crate) memory: RefCell<Vec<Option<Box<dyn Allocation + 'p>>>>,
 }
 
 thread_local! {
-    /// What the thread runs; null if that is nothing.
+    /// The PE that the thread runs; null if it runs none.
     static HERE: Cell<*const Running<'static>> = const { Cell::new(ptr::null()) };
 }
 
-/// Sets what the thread runs back to nothing when it is dropped.
+/// Resets `HERE` to null when it is dropped.
 struct Leaves;
 
 impl Drop for Leaves {
@@ -83,33 +83,33 @@ impl<'p> Running<'p> {
     }
 }
 
-/// Does something with what this thread runs.
+/// Calls `access` with the PE that this thread runs.
 ///
 /// # Errors
-/// When the thread runs no PE of this launch, and what `access` returns.
+/// If the thread runs no PE of this launch, or if `access` fails.
 pub(crate) fn here<R>(
     launch: u64,
     access: impl for<'p> FnOnce(&Running<'p>) -> PyResult<R>,
 ) -> PyResult<R> {
     let here = HERE.get();
-    // SAFETY: the pointer is not null only while `Running::run` of this thread, in a frame below
-    // this one, keeps what it points to and shares it by reference alone. The thread cannot leave
-    // that frame before `access` has returned. `access` is for any lifetime, so nothing that it
-    // returns or keeps elsewhere borrows from the PE, and it cannot tell the lifetime from 'static.
+    // SAFETY: the pointer is null unless `Running::run` of this thread is in a frame below this
+    // one. That frame owns the value, and only shares it by reference. The thread cannot leave that
+    // frame before `access` has returned. `access` must accept any lifetime. So nothing that it
+    // returns or stores elsewhere borrows from the PE, and 'static is as good as the true lifetime.
     let running = unsafe { here.as_ref() };
     match running.filter(|running| running.launch == launch) {
         Some(running) => access(running),
         None => Err(Error::new_err(
-            "a PE's team, its requests and its symmetric memory are used by that PE's thread \
-             alone, and not after launch() has returned",
+            "only a PE's thread may use the PE's teams, requests and symmetric memory, and not \
+             after launch() has returned",
         )),
     }
 }
 
-/// Makes a call of a team of this thread, with the interpreter's lock given back.
+/// Makes a call of a team of this thread, with the interpreter's lock released.
 ///
 /// # Errors
-/// As [`here`], and the call's.
+/// Those of [`here`], and those of the call.
 pub(crate) fn call<R: Send>(
     py: Python<'_>,
     launch: u64,

@@ -1,4 +1,4 @@
-//! A team, as Python sees it: a number.
+//! The Python class of a team: a number.
 
 use pyo3::{prelude::*, types::PyAny};
 
@@ -11,7 +11,7 @@ use crate::{
     running::{call, here},
 };
 
-/// A team of one PE's.
+/// A team, on one of its PEs.
 #[pyclass(frozen, module = "consort._consort")]
 pub(crate) struct Team {
     launch: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// The team of all PEs of a launch.
+    /// Returns the team of all PEs of a launch.
     pub(crate) fn world(launch: u64) -> PyResult<Self> {
         Self::at(launch, 0)
     }
@@ -45,7 +45,7 @@ impl Team {
         call(py, self.launch, self.index, |team, _| team.barrier())
     }
 
-    /// Makes a collective on arrays; `target` alone is combined in place.
+    /// Makes a collective on arrays. Without a `source`, `target` is combined in place.
     #[pyo3(signature = (collective, source, target, operator=None, root=0))]
     fn collective(
         &self,
@@ -60,7 +60,7 @@ impl Team {
         calls::make(py, (self.launch, self.index), what, source, target)
     }
 
-    /// Starts a collective on a copy of an array, whose result has `length` elements.
+    /// Starts a collective on a copy of an array. The result has `length` elements.
     #[pyo3(signature = (collective, source, length, operator=None, root=0))]
     fn start(
         &self,
@@ -103,12 +103,12 @@ impl Team {
         messages::send_receive(py, (self.launch, self.index), (to, array), (from, out))
     }
 
-    /// Starts to send a copy of an array.
+    /// Starts sending a copy of an array.
     fn start_send(&self, py: Python<'_>, array: &Bound<'_, PyAny>, to: i64) -> PyResult<Request> {
         messages::start_send(py, (self.launch, self.index), (rank(to, self.size)?, array))
     }
 
-    /// Starts to receive `length` elements of the type of `like`.
+    /// Starts receiving `length` elements of the type of `like`.
     fn start_receive(
         &self,
         py: Python<'_>,
@@ -120,7 +120,7 @@ impl Team {
         messages::start_receive(py, (self.launch, self.index), with, length)
     }
 
-    /// Drives what has been started.
+    /// Progresses the pending calls.
     fn progress(&self, py: Python<'_>) -> PyResult<()> {
         call(py, self.launch, self.index, |team, _| team.progress())
     }

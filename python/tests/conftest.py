@@ -1,6 +1,6 @@
-"""Gives the tests a home and an environment of their own.
+"""Gives the tests a separate home and environment.
 
-So they neither read nor write what the user has: wisdom, recorded calls, caches.
+So they neither read nor change the user's wisdom, recorded calls and caches.
 """
 
 import atexit

@@ -51,7 +51,7 @@ def same(given, expected):
 
 @pytest.mark.parametrize("pes", SIZES)
 @pytest.mark.parametrize(("dtype", "op"), PAIRS)
-def test_reductions_and_scans(dtype, op, pes):
+def test_reductions_and_scans_agree_with_numpy(dtype, op, pes):
     each = arrays(dtype, pes, (pes, 3))
     root = pes - 1
 
@@ -81,7 +81,7 @@ def test_reductions_and_scans(dtype, op, pes):
 
 @pytest.mark.parametrize("pes", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_data_movement(dtype, pes):
+def test_data_movement_agrees_with_numpy(dtype, pes):
     each = arrays(dtype, pes, (pes, 2, 3))
 
     def program(team, root):
@@ -108,7 +108,7 @@ def test_data_movement(dtype, pes):
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 1000, 300_000])
-def test_lengths(length):
+def test_any_length_is_taken(length):
     each = arrays("float64", 3, length)
 
     def program(team):
@@ -119,7 +119,7 @@ def test_lengths(length):
         same(everything, np.stack(each))
 
 
-def test_all_roots_of_reductions():
+def test_every_pe_can_be_the_root():
     each = arrays("int64", 4, 5)
     for root in range(4):
         results = consort.launch(lambda team, at=root: team.reduce(each[team.rank], root=at), 4)
@@ -154,7 +154,7 @@ def test_results_are_written_to_out():
 
 
 @pytest.mark.parametrize("length", [4, 100_000, 400_000])
-def test_in_place(length):
+def test_calls_in_place_agree_with_numpy(length):
     each = arrays("int64", 3, length)
 
     def program(team):
@@ -173,7 +173,7 @@ def test_in_place(length):
         same(reduced, sum(each) if rank == 1 else each[rank])
 
 
-def test_exchanges_in_place():
+def test_all_to_all_in_place_exchanges_blocks():
     def program(team):
         mine = np.full(team.size, team.rank)
         return team.all_to_all(mine, out=mine)
@@ -182,7 +182,7 @@ def test_exchanges_in_place():
         same(result, np.arange(4))
 
 
-def test_numbers_and_lists():
+def test_numbers_and_lists_are_taken():
     def program(team):
         return (
             team.all_reduce(team.rank + 0.5),
@@ -223,11 +223,11 @@ def test_numbers_are_preferred_to_nan():
         )
 
 
-def test_integers_wrap():
+def test_integer_sums_wrap():
     assert consort.launch(lambda team: team.all_reduce(np.uint8(200)), 2) == [144, 144]
 
 
-def test_teams():
+def test_split_makes_teams_by_colour():
     def program(team):
         part = team.split(team.rank % 2, key=-team.rank)
         total = int(part.all_reduce(team.rank))

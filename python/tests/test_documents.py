@@ -1,4 +1,4 @@
-"""The programs that the documents show do run."""
+"""Runs the programs in the documents."""
 
 import re
 from pathlib import Path

@@ -25,13 +25,13 @@ def test_results_are_by_rank():
 @pytest.mark.parametrize(
     ("pes", "error"), [(0, ValueError), (-1, ValueError), (5000, ValueError), (1.5, TypeError)]
 )
-def test_numbers_of_pes(pes, error):
+def test_invalid_numbers_of_pes_are_refused(pes, error):
     with pytest.raises(error):
         consort.launch(lambda team: None, pes)
 
 
 def test_launch_needs_a_function():
-    with pytest.raises(TypeError, match="launch runs a function of a team"):
+    with pytest.raises(TypeError, match="launch needs a function that takes a team"):
         consort.launch(3, 2)
 
 
@@ -55,7 +55,7 @@ def test_the_first_exception_is_raised_with_its_rank():
     assert "program" in [entry.name for entry in raised.traceback]
 
 
-def test_failed_launch_raises_if_peers_go_on():
+def test_failed_launch_raises_if_peers_continue():
     def program(team):
         if team.rank == 0:
             raise ValueError("early")
@@ -74,7 +74,7 @@ def test_exit_of_a_pe_is_raised():
 
 
 def test_waiting_pe_releases_the_interpreter():
-    """If a PE kept the interpreter's lock in a barrier, the other one could not come."""
+    """If a PE kept the interpreter's lock in a barrier, the other PE could not reach it."""
     order = []
 
     def program(team):
@@ -91,7 +91,7 @@ def test_waiting_pe_releases_the_interpreter():
     assert len({*threads, threading.get_ident()}) == 3
 
 
-def test_other_threads_run_meanwhile():
+def test_other_threads_run_during_a_call():
     count, ends = [0], threading.Event()
 
     def counts():
@@ -110,7 +110,7 @@ def test_other_threads_run_meanwhile():
     assert min(seen) > 1000
 
 
-def test_launches_in_launches_and_threads():
+def test_pes_and_threads_can_launch():
     def inner(team):
         return int(team.all_reduce(team.rank + 1))
 
@@ -147,7 +147,7 @@ def test_team_belongs_to_its_pe():
             use()
 
     def foreign(team):
-        with pytest.raises(consort.Error, match="that PE's thread"):
+        with pytest.raises(consort.Error, match="only a PE's thread"):
             kept[0][0].barrier()
         caught = []
 
@@ -163,7 +163,7 @@ def test_team_belongs_to_its_pe():
         return caught
 
     for caught in consort.launch(foreign, 2):
-        assert len(caught) == 1 and "that PE's thread" in caught[0]
+        assert len(caught) == 1 and "only a PE's thread" in caught[0]
 
 
 def run(program, **options):
@@ -246,9 +246,9 @@ def test_memory_does_not_grow():
     before = resident()
     for _ in range(100):
         consort.launch(program, 3)
-    assert resident() - before < 100 * 8000, "less than an array a launch"
+    assert resident() - before < 100 * 8000, "it grows by less than an array per launch"
     threads = os.listdir("/proc/self/task")
-    assert len(threads) < 20, "no thread is left behind"
+    assert len(threads) < 20, "launches left threads behind"
 
 
 def test_exceptions_do_not_leak():

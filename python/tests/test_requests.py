@@ -102,7 +102,9 @@ def test_memory_has_bounds_and_a_type():
             memory.put(np.zeros(2, "int64"), to=0, first=3)
         with pytest.raises(ValueError, match="PE 2 is not in the team"):
             memory.get(2)
-        with pytest.raises(TypeError, match="an array of float64, but the memory is of int64"):
+        with pytest.raises(
+            TypeError, match="the array has type float64, but the memory has type int64"
+        ):
             memory.put(np.zeros(2), to=0)
         with pytest.raises(ValueError, match="out has 2 elements, not 3"):
             memory.get(0, count=3, out=np.zeros(2, "int64"))
@@ -110,10 +112,10 @@ def test_memory_has_bounds_and_a_type():
     consort.launch(program, 2)
 
 
-def test_memory_is_given_back():
+def test_dropped_memory_is_reused():
     def program(team):
         for _ in range(20):
-            team.symmetric(1 << 20)  # 8 MiB, of the 64 that a PE has
+            team.symmetric(1 << 20)  # 8 MiB of the 64 MiB of a PE
 
     consort.launch(program, 2)
 

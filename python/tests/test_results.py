@@ -1,4 +1,4 @@
-"""Reading what the command writes, and drawing it."""
+"""Reads and plots the results of the command."""
 
 import json
 import os
@@ -111,31 +111,30 @@ def refused(path, match):
         consort.read_results(path)
 
 
-def test_files_that_are_cut_off(written):
+def test_truncated_files_are_refused(written):
     whole = json.dumps(BENCH)
     for length in (1, 10, len(whole) // 2, len(whole) - 1):
         refused(
             written(BENCH, whole[:length], end=""),
-            r"figures.json:2: the line is cut off: .* column",
+            r"figures.json:2: truncated line: .* column",
         )
-    refused(written("", end=""), "there is no figure in it")
+    refused(written("", end=""), "the file has no figures")
 
 
-def test_files_that_are_something_else(written):
+def test_other_files_are_refused(written):
     refused(
-        written(BENCH, "banana", BENCH), r"figures.json:2: is no JSON: Expecting value at column 1"
+        written(BENCH, "banana", BENCH),
+        r"figures.json:2: invalid JSON: Expecting value at column 1",
     )
-    refused(written("[1]"), "figures.json:1: is no object, but list")
-    refused(
-        written({"a": 1, "b": 2}), "is no figure of Consort that is known here: its keys are a, b"
-    )
-    refused(written({}), "its keys are none")
-    refused(written({**TUNE, "entries": 3}), "`entries` is no list")
-    refused(written(BENCH, CLAIM), "figures of bench and reproduce in one file: read them apart")
+    refused(written("[1]"), "figures.json:1: expected a JSON object, not list")
+    refused(written({"a": 1, "b": 2}), "unknown kind of figure, with these keys: a, b")
+    refused(written({}), "with these keys: none")
+    refused(written({**TUNE, "entries": 3}), "`entries` must be a list")
+    refused(written(BENCH, CLAIM), "figures of bench and reproduce in one file")
     newer = {**BENCH, "context": {"version": "0.9.1"}}
     refused(
         written(BENCH, newer),
-        "figures.json:2: was written by Consort 0.9.1, and this package is of 0.1.0",
+        "figures.json:2: Consort 0.9.1 wrote this, but this package is version 0.1.0",
     )
     assert len(consort.read_results(written({**BENCH, "context": {"version": "0.1.7"}}))) == 1
     with pytest.raises(FileNotFoundError):
@@ -159,18 +158,18 @@ def test_wisdom_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (WISDOM[: WISDOM.rindex("[[entry]]")], "is cut off: 1 of 2 entries are there"),
-        (WISDOM[:-5], "is cut off|is no wisdom"),
-        (WISDOM[: len(WISDOM) // 2 + 4], "is no wisdom, or cut off: "),
-        (WISDOM.replace("format = 3", "format = 4"), "has format 4, and this package reads 3"),
-        ("[something]\nelse = 1\n", "there is no table .wisdom. with its format"),
+        (WISDOM[: WISDOM.rindex("[[entry]]")], "truncated: expected 2 entries, found 1"),
+        (WISDOM[:-5], "truncated|not a wisdom file"),
+        (WISDOM[: len(WISDOM) // 2 + 4], "not a wisdom file, or truncated: "),
+        (WISDOM.replace("format = 3", "format = 4"), "is in format 4, but this package reads 3"),
+        ("[something]\nelse = 1\n", "expected a table .wisdom. with a format"),
     ],
 )
-def test_wisdom_that_cannot_be_read(tmp_path, text, match):
+def test_invalid_wisdom_is_refused(tmp_path, text, match):
     path = tmp_path / "wisdom.toml"
     path.write_text(text)
     if text == WISDOM[:-5]:
-        assert len(consort.read_wisdom(path)) == 2, "a number that is cut off is a number"
+        assert len(consort.read_wisdom(path)) == 2, "a truncated number is still a number"
         return
     with pytest.raises(consort.ResultsError, match=match):
         consort.read_wisdom(path)
@@ -203,14 +202,14 @@ def test_wisdom_and_models_are_drawn_too(written, tmp_path):
     assert len(consort.plot(consort.read_results(written(MODEL))).lines) == 1
 
 
-def test_undrawable_results(written):
-    with pytest.raises(ValueError, match="figures of reproduce have no times of algorithms"):
+def test_other_results_are_not_drawn(written):
+    with pytest.raises(ValueError, match="figures of reproduce: no times of algorithms"):
         consort.plot(consort.read_results(written(CLAIM)))
     with pytest.raises(ValueError, match="no row has bytes"):
         consort.plot(consort.read_results(written({**BENCH, "bytes": None})))
 
 
-def test_missing_packages(written, monkeypatch):
+def test_missing_packages_are_named(written, monkeypatch):
     frame = consort.read_results(written(BENCH))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'consort\[plots\]'"):
@@ -223,13 +222,13 @@ def test_missing_packages(written, monkeypatch):
 
 
 def test_stored_results_are_read():
-    """Figures that commands have written, of several machines."""
+    """Reads the stored results of several machines."""
     folder = Path(__file__).parents[2] / "lab/results"
     paths = sorted(path for path in folder.rglob("*.json") if path.name != "topo.json")
     assert len(paths) > 50
     kinds = {consort.read_results(path).attrs["kind"] for path in paths}
     assert kinds >= {"bench", "predict", "check", "applications"}
-    refused(next(folder.rglob("topo.json")), "is no figure of Consort that is known here")
+    refused(next(folder.rglob("topo.json")), "unknown kind of figure")
 
 
 @pytest.mark.parametrize("read", [consort.read_results, consort.read_wisdom])
