@@ -136,7 +136,7 @@ def _text(path: Path) -> str:
     try:
         return found.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ResultsError(f"{path}: byte {error.start} is not text in UTF-8") from error
+        raise ResultsError(f"{path}: invalid UTF-8 at byte {error.start}") from error
 
 
 def _open(path: str, flags: int) -> int:

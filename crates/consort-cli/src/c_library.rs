@@ -34,7 +34,7 @@ impl CLibrary {
     /// Looks next to the running command.
     pub(crate) fn find() -> Result<Self> {
         let command = env::current_exe().and_then(|path| path.canonicalize());
-        Self::beside(&command.context("this command is nowhere")?)
+        Self::beside(&command.context("cannot find the path of this command")?)
     }
 
     fn beside(command: &Path) -> Result<Self> {
@@ -49,8 +49,8 @@ impl CLibrary {
         let built = Self { archive: folder.join(ARCHIVE), include };
         if !built.is_there() {
             bail!(
-                "there is no {ARCHIVE} with its headers, neither in {} nor beside this command in \
-                 {}: run `cargo build --release` in Consort's folder, then `target/release/consort \
+                "cannot find {ARCHIVE} with its headers in {} or next to this command in {}: run \
+                 `cargo build --release` in Consort's folder, then `target/release/consort \
                  install --prefix DIR`, and use DIR/bin/consort",
                 prefix.join("lib").display(),
                 folder.display(),

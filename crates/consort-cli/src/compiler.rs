@@ -75,8 +75,8 @@ impl Compiler {
     pub(crate) fn of_wrapper(language: Language, lib: &Path) -> Result<Self> {
         if let Some(wrapped) = variable(WRAPPED) {
             bail!(
-                "`{}` leads back to this wrapper, which would start itself for ever: set {} to the \
-                 compiler that it is to run, such as gcc",
+                "`{}` leads back to this wrapper, which would start itself forever: set {} to the \
+                 compiler that it should run, such as gcc",
                 wrapped.display(),
                 language.variable()
             );
@@ -108,7 +108,7 @@ impl Compiler {
                 if is_wrapper {
                     tracing::warn!(
                         "{usual} is `{given}`, which is an OpenSHMEM wrapper: the wrappers will \
-                         run `{default}`; {} names another compiler",
+                         run `{default}`; set {} to another compiler",
                         language.variable()
                     );
                 }
@@ -139,8 +139,8 @@ impl Compiler {
         let named = Self::of_variable(name)?;
         if let Some(wrapper) = named.as_ref().filter(|named| named.is_wrapper()) {
             bail!(
-                "{name} is `{wrapper}`, which is an OpenSHMEM wrapper: set it to the compiler that \
-                 the wrapper is to run, such as gcc"
+                "{name} is `{wrapper}`, which is an OpenSHMEM wrapper: set it to the compiler \
+                 that the wrapper should run, such as gcc"
             );
         }
         Ok(named)
@@ -197,7 +197,7 @@ impl Compiler {
     pub(crate) fn not_started(&self, language: Language, error: &io::Error) -> anyhow::Error {
         let program = self.0.first().map_or("", String::as_str);
         let why = start_error(Path::new(program), error);
-        anyhow!("cannot start `{program}`: {why}; {} names another compiler", language.variable())
+        anyhow!("cannot start `{program}`: {why}; set {} to another compiler", language.variable())
     }
 }
 

@@ -138,7 +138,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAlgorithm { collective, name, known } => {
-                write!(f, "{collective} has no algorithm `{name}`: there are {known}")
+                write!(f, "{collective} has no algorithm `{name}`: use {known}")
             }
             Self::UnknownParameter { algorithm, name, known } => {
                 write!(f, "{algorithm} has no parameter `{name}`: it has {known}")
@@ -225,7 +225,7 @@ pub trait Algorithm: 'static {
     /// # Errors
     /// If the fabric has no counters.
     fn need_counters(setting: &Setting) -> Result<(), PlanError> {
-        let why = "the fabric has no counters, to which several PEs add";
+        let why = "the fabric has no counters that several PEs add to";
         if setting.capabilities.counts { Ok(()) } else { Err(Self::incapable(why)) }
     }
 

@@ -305,8 +305,8 @@ mod tests {
         };
         assert_eq!(
             refused(Collective::AllGather),
-            "two_level cannot serve this call: its all_gather by vendor: \
-             these PEs have no collectives of the fabric's own"
+            "two_level cannot serve this call: its all_gather by vendor: the fabric provides no \
+             collectives for these PEs"
         );
         assert_eq!(refused(Collective::AllToAll), "");
     }

@@ -29,7 +29,7 @@ impl Algorithm for Vendor {
         Self::check_names(candidate)?;
         let CallSpec { collective, pes, root, bytes, datatype, operator, .. } = setting.call;
         if !setting.capabilities.vendor.team {
-            return Err(Self::incapable("these PEs have no collectives of the fabric's own"));
+            return Err(Self::incapable("the fabric provides no collectives for these PEs"));
         }
         if setting.call.nonblocking {
             return Err(Self::incapable("other calls may overtake it"));

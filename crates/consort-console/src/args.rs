@@ -79,7 +79,7 @@ fn end_with(error: &clap::Error) -> ! {
 pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
     writable().try_map(|path| match path.extension() {
         Some(it) if !it.eq_ignore_ascii_case("svg") => {
-            Err(format!("{} is no SVG, which is what is drawn: name it .svg", path.display()))
+            Err(format!("{} is not an SVG file: use a name that ends in .svg", path.display()))
         }
         _ => Ok(path),
     })
@@ -153,7 +153,10 @@ fn misplaced<P: CommandFactory>(
     let file = file.display();
     P::command().error(
         ErrorKind::UnknownArgument,
-        format!("{option} {file}: a file is named as in {option}={file}; {option} alone prints"),
+        format!(
+            "unexpected {file} after {option}: write {option}={file} for a file, or {option} \
+             alone to print"
+        ),
     )
 }
 
@@ -191,7 +194,7 @@ pub fn size(text: &str) -> Result<usize, String> {
     let bytes = number.parse::<usize>().ok().zip(factor);
     bytes
         .and_then(|(number, factor)| number.checked_mul(factor))
-        .ok_or_else(|| format!("`{text}` is more than this machine can count: use at most 1T"))
+        .ok_or_else(|| format!("size `{text}` is too large: use at most 1T"))
 }
 
 /// Reads the size of a message of doubles, for measuring.
@@ -258,8 +261,8 @@ pub fn check_environment(fabric: Fabric) -> Result<()> {
         let each = shape.pes_each;
         require!(
             said.trim().parse() == Ok(each),
-            "--fabric {fabric}: it has {each} PEs a process, and {PES_PER_PROCESS} is {said}: \
-             unset that, or use --fabric {}:{}",
+            "--fabric {fabric} has {each} PEs per process, but {PES_PER_PROCESS} is {said}: unset \
+             it, or use --fabric {}:{}",
             fabric.name(),
             said.trim()
         );

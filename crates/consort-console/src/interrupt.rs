@@ -18,7 +18,7 @@ use crate::{
 pub use crate::signals::{is_set, stop_flag};
 
 /// The message if there is no result.
-const NOTHING: &str = "interrupted: there was nothing to show until then";
+const NOTHING: &str = "interrupted: there are no results yet";
 
 /// Returns the exit status of a command that shows its measurements. Reports whether it was
 /// interrupted.
@@ -26,7 +26,7 @@ pub fn ending(stop: &AtomicBool) -> ExitCode {
     if !is_set(stop) {
         return ExitCode::SUCCESS;
     }
-    output::print_error_line("interrupted: this is what there was until then");
+    output::print_error_line("interrupted: these are the results so far");
     ExitCode::from(INTERRUPTED)
 }
 
@@ -56,8 +56,8 @@ pub fn end_if_set(stop: &AtomicBool, progress: &Progress) {
 /// Returns why nothing was measured, if no job failed.
 pub fn why_nothing(stop: &AtomicBool) -> &'static str {
     if is_set(stop) {
-        "it was interrupted before"
+        "it was interrupted first"
     } else {
-        "the machine changed in the midst of every block; try again when it is idle"
+        "the machine changed during every block; try again when it is idle"
     }
 }

@@ -66,8 +66,7 @@ impl Measurement {
         let found = placement::found(fabric, pes, &self.stop)?;
         if found.shape().is_none() && found != fabric {
             tracing::warn!(
-                "the MPI starts all {pes} PEs on one machine: they are {found}, and measured as \
-                 with --fabric {found}"
+                "the MPI starts all {pes} PEs on one machine, so this measures --fabric {found}"
             );
         }
         Ok(found)
@@ -106,7 +105,7 @@ impl Measurement {
         if let Some(slept) = self.watch.suspended() {
             let slept = output::overrun::seconds(slept);
             tracing::warn!(
-                "the machine was suspended for {slept} meanwhile; no time and no budget counts that"
+                "the machine was suspended for {slept}; times and the budget do not include this"
             );
         }
     }

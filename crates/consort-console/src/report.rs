@@ -68,7 +68,7 @@ fn begun(context: &Context) -> Document {
             .note(Tone::Warning, format!("The machine was busy: {busy}. Figures may be too high."));
     }
     if *interrupted {
-        document.note(Tone::Warning, "It was interrupted before its end.");
+        document.note(Tone::Warning, "The measurement was interrupted.");
     }
     document
 }

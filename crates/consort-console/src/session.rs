@@ -40,7 +40,7 @@ impl Session {
 
     /// Starts processes of this program, each on its own core if there are enough.
     fn start(&self, pes: u32) -> Result<ExitCode> {
-        let program = env::current_exe().context("this program cannot be found")?;
+        let program = env::current_exe().context("cannot find the path of this program")?;
         let cores = Algorithms::here().cores();
         let launch = Launch {
             pes,

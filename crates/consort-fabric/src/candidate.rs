@@ -91,9 +91,9 @@ impl fmt::Display for BadCandidate {
         let Self(text) = self;
         write!(
             f,
-            "`{text}` describes no candidate: write NAME or \
-             NAME(PARAMETER=NUMBER,...), as in knomial(radix=4), or all parts of \
-             what is made of some, as in reduce_broadcast(flat,flat)"
+            "invalid candidate `{text}`: write NAME or NAME(PARAMETER=NUMBER,...), as in \
+             knomial(radix=4), with all parts of a composed algorithm, as in \
+             reduce_broadcast(flat,flat)"
         )
     }
 }

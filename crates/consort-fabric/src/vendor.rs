@@ -67,7 +67,7 @@ pub trait VendorCollectives: Local {
     /// # Panics
     /// When the fabric provides no collectives.
     fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
-        async move { panic!("the fabric has no {} of its own", call.collective) }
+        async move { panic!("the fabric does not provide {}", call.collective) }
     }
 }
 

@@ -100,7 +100,7 @@ impl fmt::Display for Outcome {
                     false => write!(f, "the job took longer than {limit:?}: ")?,
                 }
                 match running[..] {
-                    [] => f.write_str("what it wrote had not been read")?,
+                    [] => f.write_str("its output was not read to the end")?,
                     _ => write!(f, "{} had not ended", list(running))?,
                 }
             }
@@ -143,6 +143,6 @@ mod tests {
         assert_eq!(text, format!("the job took longer than 2s: {all}"));
         let reason = Some(EndReason::TimedOut { limit: Duration::ZERO, running: Vec::new() });
         let text = Outcome { status: 124, reason, killed: Vec::new() }.to_string();
-        assert_eq!(text, "the job took longer than 0s: what it wrote had not been read");
+        assert_eq!(text, "the job took longer than 0s: its output was not read to the end");
     }
 }

@@ -93,8 +93,8 @@ fn allow_files(pes: u32) -> io::Result<Rlimit> {
     let may = before.maximum.unwrap_or(u64::MAX);
     if may < least {
         let text = format!(
-            "{pes} PEs take {least} open files, and the limit is {may}: raise it, as with \
-             `ulimit -n {least}`, or start fewer PEs"
+            "{pes} PEs need {least} open files, but the limit is {may}: raise it, for example \
+             with `ulimit -n {least}`, or start fewer PEs"
         );
         return Err(io::Error::other(text));
     }

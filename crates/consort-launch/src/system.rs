@@ -216,12 +216,12 @@ pub(crate) fn wait_for<R>(join: impl FnOnce() -> R, waits: &AtomicBool) -> R {
 /// Fails if this process has other threads, except those that only wait for this one.
 fn ensure_alone() -> io::Result<()> {
     let threads = fs::read_dir("/proc/self/task")
-        .map_err(|error| io::Error::new(error.kind(), format!("/proc is needed: {error}")))?;
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot read /proc: {error}")))?;
     match threads.count() - usize::from(IS_WAITED_FOR.get()) {
         1 => Ok(()),
         count => {
             let text =
-                format!("a process that runs a job has one thread, and this one has {count}");
+                format!("a process that runs a job must have one thread, but this one has {count}");
             Err(io::Error::other(text))
         }
     }
@@ -236,7 +236,7 @@ mod tests {
         // A test is a thread in addition to the one that runs the tests.
         let (ends, waits) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || waits.recv());
-        assert!(fork().is_err_and(|error| error.to_string().contains("has one thread")));
+        assert!(fork().is_err_and(|error| error.to_string().contains("must have one thread")));
         drop(ends);
         other.join().expect("it ends").expect_err("nothing was sent");
     }

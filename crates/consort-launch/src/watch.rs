@@ -191,8 +191,10 @@ impl<'l> Watch<'l> {
     fn ensure_written(&mut self, written: io::Result<()>) {
         let Err(error) = written else { return };
         let (status, text) = match error.kind() {
-            io::ErrorKind::BrokenPipe => (128 + 13, "nobody reads what the job writes".to_owned()),
-            _ => (1, format!("what the job writes cannot be written: {error}")),
+            io::ErrorKind::BrokenPipe => {
+                (128 + 13, "the reader of the job's output has closed it".to_owned())
+            }
+            _ => (1, format!("cannot write the job's output: {error}")),
         };
         self.fail(status, EndReason::NotWritten(text));
         self.ends = Some([Instant::now(); 2]);
@@ -382,9 +384,9 @@ impl<'l> Watch<'l> {
         let copies = Some(self.launcher.copies()).filter(|&count| count > 0 && self.launch.pes > 1);
         let copies = copies.map(|count| {
             format!(
-                "warning: {count} of {} processes ran a job of their own each, whose PEs were \
-                 threads, and none was a PE of this job: use `Pes::from_env` so that the processes \
-                 are the PEs of one job, or start the program without `consort run`",
+                "warning: {count} of {} processes each ran a separate job of threads, and none \
+                 was a PE of this job: use `Pes::from_env` so that the processes are the PEs of \
+                 one job, or start the program without `consort run`",
                 self.launch.pes
             )
         });

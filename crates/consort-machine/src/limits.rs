@@ -52,7 +52,7 @@ impl MemoryLimit {
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::AddressSpace => ["ulimit -v", "address space"],
-            Self::Data => ["ulimit -d", "memory of its own"],
+            Self::Data => ["ulimit -d", "private memory"],
         }
     }
 }
@@ -211,16 +211,16 @@ mod system {
                 remedy_of_threads(&counts())
             }
             (EMFILE, _) => format!(
-                "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
+                "too many open files: `ulimit -n` is {}; raise it, or start fewer PEs",
                 shown(RLIMIT_NOFILE)
             ),
             (ENFILE, _) => {
-                "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
+                "too many open files on this machine: raise `sysctl fs.file-max`".to_owned()
             }
             (EFBIG, _) => match longest_file() {
                 Some(most) => format!(
-                    "shared memory is a file, and `ulimit -f` allows {most} bytes of one: raise \
-                     it, or ask for less symmetric memory"
+                    "shared memory is a file, and `ulimit -f` limits a file to {most} bytes: \
+                     raise it, or ask for less symmetric memory"
                 ),
                 None => "no file can be that large: ask for less symmetric memory".to_owned(),
             },

@@ -37,7 +37,7 @@ impl ManyThreadStart {
             let needed = 2 * MAPPINGS_OF_A_THREAD * threads + SPARE;
             if used + needed > most {
                 return Err(io::Error::other(format!(
-                    "{threads} threads take {needed} mappings at first, and this process has \
+                    "{threads} threads need {needed} mappings, but this process already uses \
                      {used} of {most}: raise the limit with `sysctl vm.max_map_count`, or start \
                      fewer threads"
                 )));

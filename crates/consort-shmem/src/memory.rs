@@ -75,8 +75,8 @@ fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
     let (heap, taken) = (world.heap_bytes, world.allocator().taken());
     let remedy = remedy(heap.saturating_add(bytes));
     warn(format_args!(
-        "{routine} returns null: {bytes} bytes do not fit the symmetric heap, of whose {heap} \
-         bytes {taken} are taken: {remedy}"
+        "{routine} returns null: {bytes} bytes do not fit the symmetric heap, where {taken} of \
+         {heap} bytes are in use: {remedy}"
     ));
 }
 

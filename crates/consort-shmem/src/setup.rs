@@ -132,7 +132,7 @@ fn begin() -> Result<StartedJob, String> {
             None => pes,
         };
         let job = pes.job_of_mpi().map_err(|error| error.to_string())?;
-        (job.ok_or("the MPI has gone")?, moved.is_some())
+        (job.ok_or("the MPI is no longer available")?, moved.is_some())
     } else {
         let can_move = member.is_some() && statics.can_move();
         // The launcher learns of each process that ends, and a late one may still arrive.
@@ -160,7 +160,7 @@ fn begin() -> Result<StartedJob, String> {
             process: ProcessToken::of_caller(),
             pes: team.size(),
         },
-        heap: heap.ok_or("the heap is smaller than it was asked to be")?.expose_provenance(),
+        heap: heap.ok_or("the heap is smaller than requested")?.expose_provenance(),
         heap_bytes,
         statics,
         statics_at,
@@ -338,7 +338,7 @@ fn finalize_once(has_exited: bool) {
     let world = world("shmem_finalize");
     if exits::first_that_has_exited(has_exited) == Some(world.rank) {
         failure::warn(format_args!(
-            "it exited without a call of shmem_finalize, which the library has made for it: call \
+            "it exited without calling shmem_finalize, so the library called it: call \
              shmem_finalize before the program ends"
         ));
     }

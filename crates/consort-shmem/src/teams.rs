@@ -60,7 +60,11 @@ pub unsafe fn get_config(team: Team, config_mask: c_long, config: *mut Config) -
     let of = team.config(routine);
     if config_mask & NUM_CONTEXTS != 0 {
         if config.is_null() {
-            fail(routine, "argument config is null, expected a variable for what the mask names");
+            fail(
+                routine,
+                "argument config is null, expected a configuration with the fields that the mask \
+                 names",
+            );
         }
         // SAFETY: guaranteed by the caller.
         unsafe { (*config).num_contexts = of.num_contexts };

@@ -283,7 +283,10 @@ impl World {
 
 #[cold]
 fn within_another() -> ! {
-    fail("shmem", "a collective routine was called within another one, as by a signal handler")
+    fail(
+        "shmem",
+        "a collective routine was called within another one, for example by a signal handler",
+    )
 }
 
 /// Fails unless an address is that of a word of `bytes`.

@@ -44,7 +44,7 @@ impl fmt::Display for Inconsistency {
         let Self { less, less_ns, more, more_ns } = self;
         let less = describe(less);
         let more = more.iter().map(describe).collect::<Vec<_>>().join(" and then ");
-        write!(f, "{less} takes {less_ns} ns, yet {more}, which does more, {more_ns} ns")
+        write!(f, "{less} takes {less_ns} ns, but {more}, which does more, takes {more_ns} ns")
     }
 }
 

@@ -112,7 +112,8 @@ impl fmt::Display for MixError {
             ),
             Self::Damaged { path, line, message } => write!(
                 f,
-                "{}:{line}: no recorded calls: {message}; remove that, or record into another file",
+                "{}:{line}: not a file of recorded calls: {message}; remove it, or record into \
+                 another file",
                 path.display()
             ),
         }

@@ -49,7 +49,7 @@ impl Race {
     /// # Panics
     /// If the number of blocks differs from that of the candidates.
     pub fn add(&mut self, launch: Vec<Option<Vec<Block>>>) {
-        assert_eq!(launch.len(), self.field.len(), "a workbench answers for each candidate");
+        assert_eq!(launch.len(), self.field.len(), "a workbench returns blocks for each candidate");
         for ((all, refused), new) in self.blocks.iter_mut().zip(&mut self.refused).zip(launch) {
             *refused = new.is_none();
             all.push(new.unwrap_or_default());

@@ -470,8 +470,7 @@ impl fmt::Display for TeamError {
         match self {
             Self::Outside { rank, pes } => write!(
                 f,
-                "PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 \
-                 to {}",
+                "PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}",
                 pes - 1
             ),
             Self::Twice { rank } => {

@@ -378,10 +378,10 @@ impl Pes {
     /// this process as one of its PEs.
     pub fn job(self) -> Result<Job> {
         if matches!(self.pinning, Pinning::Pinned) {
-            event("threads that join a job are not pinned: they are the program's");
+            event("threads that join a job are not pinned, because they belong to the program");
         }
         if self.started()?.is_some() {
-            return Err(Error::FarPes("threads join no job of PEs that an MPI has started"));
+            return Err(Error::FarPes("threads cannot join a job that an MPI has started"));
         }
         let joining = self.joining;
         Ok(Job::new(self.start_at(Some(joining))?))

@@ -11,9 +11,9 @@ use std::{
 /// The time from the first interrupt handler to the last.
 pub const SOON: Duration = Duration::from_millis(100);
 /// The message about an interrupt with results.
-pub const SOME: &str = "interrupted: this is what there was until then";
+pub const SOME: &str = "interrupted: these are the results so far";
 /// The message without results.
-pub const NOTHING: &str = "interrupted: there was nothing to show until then";
+pub const NOTHING: &str = "interrupted: there are no results yet";
 /// Much less than the budgets of interrupted commands, much more than a block takes on a busy
 /// machine.
 pub const LIMIT: Duration = Duration::from_secs(60);

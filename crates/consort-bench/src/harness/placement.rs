@@ -125,8 +125,8 @@ pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
     let found = survey.run(stop)?.fabric;
     ensure!(
         processes.is_none() || found == fabric,
-        "--fabric {fabric}: {pes} PEs are {found} where the MPI starts them; name that fabric, or \
-         have it start them on other machines"
+        "--fabric {fabric}: the MPI starts {pes} PEs as {found}: name that fabric, or start them \
+         on other machines"
     );
     Ok(found)
 }

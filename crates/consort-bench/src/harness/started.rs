@@ -58,13 +58,14 @@ pub(super) fn outcome<T: DeserializeOwned>(
 ) -> Result<T> {
     ensure!(
         fabric.shape().is_none() || MpiProcess::here().is_none(),
-        "--fabric {fabric}: this command starts mpirun, and runs under one: start it alone"
+        "--fabric {fabric}: this command starts mpirun, so it cannot run under mpirun: start it \
+         directly"
     );
-    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let path = folder.path().join("session.json");
-    let file = File::create(&path).context("no temporary file")?;
+    let file = File::create(&path).context("cannot create a temporary file")?;
     serde_json::to_writer(file, task)?;
-    let program = env::current_exe().context("this program cannot be found")?;
+    let program = env::current_exe().context("cannot find the path of this program")?;
     let mut command = match fabric.shape() {
         Some(shape) => mpi::launcher(shape.processes(pes), stop)?,
         None => {
@@ -80,14 +81,14 @@ pub(super) fn outcome<T: DeserializeOwned>(
     let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
     // If one process reports their number, all do.
     let said = printed.lines().next().unwrap_or_default();
-    let answer = serde_json::from_str(said).context("the processes do not say what they measured");
+    let answer = serde_json::from_str(said).context("the processes printed no result");
     match (answer?, fabric.shape()) {
         (Answer::Outcome(outcome), _) => Ok(outcome),
         (Answer::Started(count), shape) => {
             let each = shape.map_or(1, |shape| shape.pes_each);
             bail!(
-                "--fabric {fabric} --pes {pes}: these are {} processes of {each} PEs, and mpirun \
-                 started {count}: use --pes {}, or have it start as many as are asked for",
+                "--fabric {fabric} --pes {pes} needs {} processes of {each} PEs, but mpirun \
+                 started {count}: use --pes {}, or let mpirun start enough",
                 pes.div_ceil(each),
                 count * each
             )

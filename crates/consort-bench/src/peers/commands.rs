@@ -91,7 +91,8 @@ pub(super) fn ended(
     let program = program.file_name().unwrap_or(program.as_os_str()).display().to_string();
     // Files, because a pipe would have to be read at the same time, and processes started by a
     // killed program may keep it open.
-    let file = || tempfile::tempfile().context("no temporary file for a program's output");
+    let file =
+        || tempfile::tempfile().context("cannot create a temporary file for a program's output");
     let (mut printed, mut complaint) = (file()?, file()?);
     let mut child = command
         .process_group(0)
@@ -149,7 +150,7 @@ fn status_within(
     let (shortest, longest) = (Duration::from_micros(200), Duration::from_millis(50));
     let begun = Instant::now();
     loop {
-        let status = child.try_wait().context("a program's end is unknown")?;
+        let status = child.try_wait().context("cannot wait for a program")?;
         let spent = begun.elapsed();
         if status.is_some() || spent >= limit || is_set(stop) {
             return Ok(status);
@@ -180,11 +181,14 @@ impl CompiledProgram {
     pub(super) fn new(compiler: &mut Command, source: &str, stop: &AtomicBool) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         let folder = builder.permissions(fs::Permissions::from_mode(0o700)).tempdir();
-        let named = || format!("no folder to compile in below {}", env::temp_dir().display());
+        let named =
+            || format!("cannot create a folder to compile in, below {}", env::temp_dir().display());
         let folder = folder.with_context(named)?;
         // Otherwise, other users could replace the program.
-        resolve_trusted(folder.path())
-            .context("a program is not compiled where others may write: set TMPDIR")?;
+        resolve_trusted(folder.path()).context(
+            "other users could replace the compiled program: set TMPDIR to a folder that only \
+                 you may write",
+        )?;
         let (file, path) = (folder.path().join("program.c"), folder.path().join("program"));
         fs::write(&file, source).context("cannot write the program")?;
         output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)?;

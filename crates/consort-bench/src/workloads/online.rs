@@ -84,7 +84,7 @@ pub fn measure(
         KINDS.iter().flat_map(sized).collect()
     };
     let budget = budget / u32::try_from(3 * kinds.len()).unwrap_or(u32::MAX);
-    let folder = tempfile::tempdir().context("no temporary folder for wisdom")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder for wisdom")?;
     let path = folder.path().join("wisdom.toml");
     let mut all = Vec::new();
     for (collective, bytes) in kinds {
@@ -147,7 +147,7 @@ fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
     let estimate_ns = |candidate: &Candidate| algorithms.estimate_ns(&query, candidate);
     candidates
         .max_by(|one, other| estimate_ns(one).total_cmp(&estimate_ns(other)))
-        .with_context(|| format!("nothing serves {collective} of {bytes} bytes"))
+        .with_context(|| format!("no algorithm serves {collective} of {bytes} bytes"))
 }
 
 fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) -> Wisdom {

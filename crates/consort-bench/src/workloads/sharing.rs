@@ -231,7 +231,7 @@ fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
             before.zip(processor_time()).map(|(before, after)| after.saturating_sub(before));
         Ok(spent.map(|spent| spent.as_secs_f64() * 1e9))
     })?;
-    spent[0].1.context("the system does not tell the processor time of threads")
+    spent[0].1.context("the system does not report the processor time of threads")
 }
 
 struct Unparks(Thread);

@@ -93,7 +93,7 @@ impl Explain {
         let fabric = self.fabric.in_world_of(pes);
         if fabric != self.fabric {
             tracing::warn!(
-                "{pes} PEs of {} are {fabric}, and explained as with --fabric {fabric}",
+                "{pes} PEs of --fabric {} are {fabric}, so this explains --fabric {fabric}",
                 self.fabric
             );
         }
@@ -150,7 +150,7 @@ impl Explain {
             Place::Wisdom(path) => Some(path),
             Place::NoWisdom(..) => None,
         };
-        let entry = selected.entry.as_deref().context("nothing is known of the choice")?;
+        let entry = selected.entry.as_deref().context("no information about the choice")?;
         let explained = Explained {
             record: Record::from(entry),
             origin: match selected.by {

@@ -63,7 +63,7 @@ impl Install {
         for folder in [&bin, &include.join("mpp"), &lib] {
             make_folder(folder)?;
         }
-        let command = env::current_exe().context("this command is nowhere")?;
+        let command = env::current_exe().context("cannot find the path of this command")?;
         copy(&command, &bin.join("consort"))?;
         let archive = lib.join(ARCHIVE);
         copy_archive(&library.archive, &archive)?;

@@ -11,10 +11,10 @@ Examples:
   consort mpi prepare      for the MPI whose mpicc is in PATH
 
 Then `mpirun -n 4 PROGRAM` starts any program that calls Pes::from_env. A
-program prepares the MPI by itself where it finds an mpicc. CONSORT_MPICC names
-another compiler. The result lies in the user's cache, or where CONSORT_CACHE
-says: all machines of a job must see it, or have one of their own. Nobody but
-you and root may be able to write there.";
+program prepares the MPI itself if it finds an mpicc. CONSORT_MPICC names
+another compiler. The result is in your cache, or in the folder that
+CONSORT_CACHE names. All machines of a job must see this folder, or each must
+have one. Only you and root may be able to write there.";
 
 /// Prepare the MPI of this machine for PEs on many machines
 #[derive(Args)]

@@ -153,11 +153,7 @@ impl Run {
         };
         let cores = Algorithms::here().cores();
         if binding == Binding::Core && self.pes > cores {
-            tracing::warn!(
-                "--bind core does nothing for {} PEs on {cores} usable cores: none has one of its \
-                 own",
-                self.pes
-            );
+            tracing::warn!("--bind core does nothing: {} PEs share {cores} usable cores", self.pes);
         }
         let variables: Vec<_> = self.variables.iter().filter_map(|text| set(text)).collect();
         unheeded::tell(self.pes, &variables);

@@ -60,7 +60,7 @@ Examples:
   consort tune --collective reduce --pes 4    what one program needs
   consort tune --rigour patient --budget 600  all candidates, with time for it
   consort tune --check --sample 20            how good are the choices?
-  consort tune --report tune.html             with maps of who wins
+  consort tune --report tune.html             with maps of the winners
   consort tune --record calls.toml            what a program has recorded
   consort tune --fabric processes             for programs under consort run
   consort tune --fabric mpi --pes 2           for two processes under mpirun
@@ -162,8 +162,8 @@ impl Tune {
             let fabric = *found.get_or_insert(other);
             ensure!(
                 fabric == other,
-                "--pes {pes}: its PEs are {other}, and those of {} are {fabric}, which have wisdom \
-                 of their own: tune each alone",
+                "--pes {pes}: these PEs are {other}, but those of --pes {} are {fabric}, with \
+                 separate wisdom: tune each alone",
                 self.pes[0]
             );
         }
@@ -176,7 +176,7 @@ impl Tune {
         args::check_environment(self.fabric)?;
         require!(
             !self.pes.is_empty() || !self.record.is_empty(),
-            "--fabric {}: say by --pes how many PEs your programs have",
+            "--fabric {}: give the number of PEs of your programs with --pes",
             self.fabric
         );
         self.pes.iter().try_for_each(|&pes| args::check_processes(shape, pes))
@@ -346,7 +346,7 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
         }
         | WisdomError::OtherFormat { .. } => {
             let aside = set_aside(path)?.unwrap_or_default();
-            tracing::warn!("{error}; it is kept as {}, and tuning starts anew", aside.display());
+            tracing::warn!("{error}; it is kept as {}, and tuning starts over", aside.display());
             Ok(Wisdom::new(identity.clone()))
         }
         _ => Err(advised(error)),
@@ -357,7 +357,7 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
 fn tell_outdated(path: &Path, wisdom: &Wisdom) {
     if wisdom.outdated() > 0 {
         tracing::warn!(
-            "{}: {} of its entries are of algorithms that have changed, and are left out",
+            "{}: ignored {} entries, because their algorithms have changed",
             path.display(),
             wisdom.outdated()
         );

@@ -177,8 +177,8 @@ fn show(
     text += &format!("\n{}", finish(table, &[1, 3, 6, 7]));
     if busy_count > 0 {
         text += &output::wrapped(&format!(
-            "busy: the machine was, and `consort explain` says by what; {busy_count} of these \
-             queries: tune them again with --retune when it is idle."
+            "busy: the machine was busy during {busy_count} of these queries, and `consort \
+             explain` says with what. Tune them again with --retune when it is idle."
         ));
     }
     output::print(&text)

@@ -270,8 +270,8 @@ fn bad_input_is_refused_with_advice() {
         ("bench collective shuffle", "use barrier, broadcast"),
         ("bench collective barrier", "use `consort bench barrier`"),
         ("bench counting shuffle", "counted-put, bundle, counted-all-to-all, stencil"),
-        ("bench counting counted-put --pes 3", "has two PEs"),
-        ("bench counting bundle --bytes 32", "up to 24 bytes"),
+        ("bench counting counted-put --pes 3", "needs 2 PEs"),
+        ("bench counting bundle --bytes 32", "at most 24 bytes"),
         ("bench counting stencil --pes 1", "2 to 1024"),
         ("bench counting counted-put --sync loose", "unexpected argument '--sync'"),
         ("bench online --sync loose", "unexpected argument '--sync'"),
@@ -299,7 +299,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench barrier --fabric mixed:2 --pes 3", "a multiple of 2"),
         ("explain barrier --fabric mixed", "as in mixed:2x1"),
         ("wisdom path --fabric mixed:2", "`consort topo --fabric mixed:2` shows"),
-        ("tune --fabric mixed", "say by --pes how many"),
+        ("tune --fabric mixed", "give the number of PEs"),
     ];
     for (line, part) in refused {
         let output = consort(line);

@@ -28,7 +28,7 @@ fn report_says_that_benchmark_was_interrupted() {
     let output = interrupted_after(FIRST, folder.path(), line);
     assert_eq!(output.status.code(), Some(130));
     let html = fs::read_to_string(folder.path().join("report.html")).expect("a report");
-    assert!(html.contains("It was interrupted before its end.") && html.contains("<figure"));
+    assert!(html.contains("The measurement was interrupted.") && html.contains("<figure"));
 }
 
 #[test]

@@ -35,7 +35,11 @@ fn each_command_has_a_report_with_plots() {
         ("bench lock --threads 1,2 --budget 0", "lines", "Number of threads"),
         ("sync advise --section 100 --threads 2 --budget 0", "bars", "Use "),
         ("topo --budget 0.000000001", "", "NUMA node"),
-        ("tune --pes 2 --collective broadcast --bytes 8,1k --budget 1", "heat", "who wins"),
+        (
+            "tune --pes 2 --collective broadcast --bytes 8,1k --budget 1",
+            "heat",
+            "fastest algorithms",
+        ),
     ] {
         let html = report_of(PROGRAM, folder.path(), line);
         assert!(html.contains(part), "{line}: {part}");
@@ -131,7 +135,7 @@ fn two_results_in_one_place_are_refused() {
     for (line, why) in [
         ("bench barrier --json --csv", "--json and --csv both go to standard output"),
         ("topo --json=a --report a", "--json and --report both go to a"),
-        ("topo --csv a.csv", "--csv a.csv: a file is named as in --csv=a.csv"),
+        ("topo --csv a.csv", "unexpected a.csv after --csv: write --csv=a.csv for a file"),
         ("sync advise --section 1 --threads 1 --report -", "a report is a file"),
     ] {
         let output = consort(&folder, line);
@@ -217,5 +221,5 @@ fn invalid_earlier_run_is_refused_before_measuring() {
     assert!(complaint("old.json").contains("old.json, line 2: it ends after 40 characters"));
     let topo = consort(&folder, "topo --budget 0 --json").stdout;
     write(&String::from_utf8(topo).expect("text"));
-    assert!(complaint("old.json").contains("another command than `consort bench`"));
+    assert!(complaint("old.json").contains("a command other than `consort bench`"));
 }

@@ -272,7 +272,7 @@ fn copies_of_a_job_get_a_warning() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{error}");
         assert_eq!(error.lines().count(), warnings, "{error}");
-        let part = "3 of 3 processes ran a job of their own each";
+        let part = "3 of 3 processes each ran a separate job";
         assert!(warnings == 0 || error.contains(part) && error.contains("`Pes::from_env`"));
     }
 }
@@ -306,9 +306,9 @@ fn the_first_program_runs_as_threads_and_as_processes() {
     for (variable, value, part) in [
         ("CONSORT_PES", &b"many"[..], "CONSORT_PES is `many`"),
         ("CONSORT_PES", b"4\xff", "CONSORT_PES is `4\u{fffd}`"),
-        ("CONSORT_LAUNCH", b"3:0:4", "which no `consort run` has set"),
+        ("CONSORT_LAUNCH", b"3:0:4", "`consort run` did not set it"),
         ("CONSORT_LAUNCH", b"99:0:4:1", "cannot be mapped"),
-        ("CONSORT_LAUNCH", b"0:4:4:1", "which no `consort run` has set"),
+        ("CONSORT_LAUNCH", b"0:4:4:1", "`consort run` did not set it"),
         ("CONSORT_SEGMENT", b"private\xff", "unknown origin of shared state `private\u{fffd}`"),
     ] {
         let value = OsStr::from_bytes(value);

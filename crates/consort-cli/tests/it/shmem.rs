@@ -103,9 +103,9 @@ fn active_sets_of_threads() {
 #[test]
 fn memory_and_counting_puts() {
     // It also requests more memory than exists, which PE 0 reports once.
-    let full = "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit the symmetric \
-                heap, of whose 8388608 bytes 0 are taken: this machine does not have that much \
-                memory, so check the size\n";
+    let full = "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit \
+                the symmetric heap, where 0 of 8388608 bytes are in use: this machine does not \
+                have that much memory, so check the size\n";
     works("memory.c", &["-std=c11"], full);
 }
 

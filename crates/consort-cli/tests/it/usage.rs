@@ -85,9 +85,15 @@ fn printed_names_are_accepted() {
 /// The option takes a file only after a `=`, so that it takes no other argument.
 #[test]
 fn json_takes_no_other_argument() {
-    refused("topo --json out.json", "--json out.json: a file is named as in --json=out.json");
-    refused("bench barrier --json figures", "--json figures: a file is named as in --json=figures");
-    refused("topo --json -", "--json -: a file is named as in --json=-");
+    refused(
+        "topo --json out.json",
+        "unexpected out.json after --json: write --json=out.json for a file",
+    );
+    refused(
+        "bench barrier --json figures",
+        "unexpected figures after --json: write --json=figures for a file",
+    );
+    refused("topo --json -", "unexpected - after --json: write --json=- for a file");
 }
 
 /// The output could not be written.

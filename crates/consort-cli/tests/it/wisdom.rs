@@ -281,7 +281,7 @@ fn truncated_wisdom_is_refused_wherever_it_ends() {
 fn wisdom_of_another_machine_is_not_touched() {
     let place = Place::tuned();
     let text = place.change(|text| with(text, "machine", "Niagara2"));
-    let parts = ["made on machine `Niagara2`, and this is", "--wisdom FILE"];
+    let parts = ["made on machine `Niagara2`, but this is", "--wisdom FILE"];
     place.run("tune --collective barrier --budget 0.5").fails(&parts);
     place.run("explain barrier --wisdom wisdom.toml").fails(&parts);
     place.run("wisdom import wisdom.toml --wisdom other.toml").fails(&parts);

@@ -34,7 +34,7 @@ const BENCHES: [(&str, &str, u64); 6] = [
 /// Settings that all processes reject, and their messages.
 const REFUSED: [(&str, &str, &str); 2] = [
     ("CONSORT_SEGMENT", "odd", "unknown origin of shared state `odd`"),
-    ("CONSORT_CACHE", "/proc/nowhere", "what was compiled for MPI cannot be kept in /proc/nowhere"),
+    ("CONSORT_CACHE", "/proc/nowhere", "cannot keep the compiled MPI adapter in /proc/nowhere"),
 ];
 
 type Tested = Result<(), Failed>;
@@ -188,7 +188,7 @@ fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
         let (said, status) = complaint(command)?;
         let times = said.matches(why).count();
         ensure(status == Some(1) && times == 1, &format!("{line}: {status:?}, {times}x: {said}"))?;
-        ensure(said.contains("mpirun failed") && !said.contains("in the midst"), &said)?;
+        ensure(said.contains("mpirun failed") && !said.contains("before the end"), &said)?;
     }
     Ok(())
 }
@@ -232,12 +232,16 @@ fn one_machine_is_not_a_mixture() -> Tested {
     let line = "bench barrier --fabric mixed --pes 2 --budget 0 --peers none --json";
     let Output { status, stdout, stderr } = consort(&folder, line).output()?;
     let (text, said) = (String::from_utf8(stdout)?, String::from_utf8_lossy(&stderr));
-    ensure(status.success() && said.contains("2 PEs on one machine: they are processes"), &said)?;
+    ensure(
+        status.success()
+            && said.contains("2 PEs on one machine, so this measures --fabric processes"),
+        &said,
+    )?;
     let figure: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
     ensure(figure["fabric"] == "processes" && figure["median_ns"].as_f64() > Some(0.0), &text)?;
     let (said, status) =
         complaint(consort(&folder, "bench barrier --fabric mixed:1x2 --pes 4 --budget 0"))?;
-    ensure(status == Some(1) && said.contains("4 PEs are processes where the MPI"), &said)?;
+    ensure(status == Some(1) && said.contains("the MPI starts 4 PEs as processes"), &said)?;
     let text = printed(&folder, "topo --fabric mixed:2 --pes 4 --budget 0 --json")?;
     let found: Value = serde_json::from_str(&text)?;
     ensure(found["fabric"] == "processes" && found["distances"] == Value::Array(Vec::new()), &text)
@@ -331,7 +335,7 @@ fn two_machines() -> Tested {
     ensure(text.contains("\"fabric\":\"mixed:2x1:in-turn\""), &text)?;
     let other = command("bench barrier --fabric mixed:2x1 --pes 4 --budget 0 --peers none");
     let (said, status) = complaint(other)?;
-    let is_told = said.contains("4 PEs are mixed:2x1:in-turn where the MPI starts them");
+    let is_told = said.contains("the MPI starts 4 PEs as mixed:2x1:in-turn");
     ensure(status == Some(1) && is_told, &said)
 }
 

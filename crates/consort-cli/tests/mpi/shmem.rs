@@ -47,7 +47,7 @@ pub(super) const ENDS: [(&str, i32, &str); 15] = [
     ("start_pes, misuse", 1, "PE 1: shmem_p: argument pe is 999"),
     ("at exit", 0, ""),
     ("misuse", 1, "PE 1: shmem_p: argument pe is 999"),
-    ("exit", 1, "exits in the midst of its program"),
+    ("exit", 1, "exits before the end of its program"),
     ("start_pes, global 5", 5, ""),
     ("global 5, handler", 5, ""),
     ("thread", 0, ""),

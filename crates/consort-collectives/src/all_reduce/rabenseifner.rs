@@ -106,7 +106,7 @@ impl InRounds for Rabenseifner {
         if setting.call.pes < 2
             || setting.call.bytes / setting.call.element_bytes.max(1) < setting.call.pes as usize
         {
-            return Err(Self::incapable("it needs an element a PE, and two PEs"));
+            return Err(Self::incapable("it needs at least two PEs, and an element per PE"));
         }
         rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }

@@ -53,7 +53,7 @@ impl Algorithm for KnomialPut {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check(candidate)?;
         if !setting.call.symmetric {
-            return Err(Self::incapable("a peer's buffer is known in symmetric memory only"));
+            return Err(Self::incapable("a peer's buffer is known only in symmetric memory"));
         }
         if !setting.capabilities.exposes {
             return Err(Self::incapable("the fabric has no memory that peers write"));

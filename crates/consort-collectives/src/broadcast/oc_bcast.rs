@@ -62,7 +62,7 @@ impl Algorithm for OcBcast {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
         if k > most {
-            return Err(Self::incapable(format!("k is {k}, and in {pes} PEs at most {most}")));
+            return Err(Self::incapable(format!("k is {k}, but {pes} PEs allow at most {most}")));
         }
         if chunk > buffer / 2 {
             let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn refusal_states_the_exceeded_numbers() {
         assert_eq!(refused(4, 0, 96), "oc_bcast needs k from 1 to 65535");
-        let many = "oc_bcast cannot serve this call: k is 4, and in 4 PEs at most 3";
+        let many = "oc_bcast cannot serve this call: k is 4, but 4 PEs allow at most 3";
         assert_eq!(refused(4, 4, 96), many);
         let large = "oc_bcast cannot serve this call: \
                      two chunks of 4097 B do not fit the message buffer, 8192 B";

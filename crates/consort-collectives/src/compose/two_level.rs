@@ -266,7 +266,7 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
             (setting.capabilities.nodes, setting.call);
         let count = nodes.count(pes);
         if count == 1 || count == pes {
-            return Err(Self::incapable("the PEs are on one node, or each on a node of its own"));
+            return Err(Self::incapable("the PEs are on one node, or each on a separate node"));
         }
         let is_regular = nodes.members(0, pes).count * count == pes;
         let divides = Self::is(0, Collective::Gather) || Self::is(2, Collective::Scatter);
@@ -275,7 +275,9 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         }
         let is_ordered = collective.combines() && class != OperatorClass::Commutative;
         if is_ordered && matches!(nodes, Nodes::InTurn(_)) {
-            return Err(Self::incapable("the PEs are dealt in turn, and operands keep order"));
+            return Err(Self::incapable(
+                "the PEs are dealt in turn, but the operator is not commutative",
+            ));
         }
         let volume = Volume::new(L::PARTS, collective, pes, nodes);
         let Some(outline) = Self::outline(setting, &volume) else {

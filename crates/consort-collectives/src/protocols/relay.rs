@@ -56,7 +56,7 @@ impl Relay {
         let (chunk, k) = (chunk.unwrap_or(usize::MAX), k.unwrap_or(u32::MAX));
         let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
         if k > most {
-            return Err(format!("k is {k}, and in {pes} PEs at most {most}"));
+            return Err(format!("k is {k}, but {pes} PEs allow at most {most}"));
         }
         if chunk > buffer / 2 {
             let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");

@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let why = format!("byte {offset} is not text in UTF-8: name another file, or convert it");
+        let why = format!("invalid UTF-8 at byte {offset}: name another file, or convert it");
         io::Error::new(ErrorKind::InvalidData, why)
     })
 }
@@ -175,6 +175,6 @@ mod tests {
         fs::write(&path, "some text").unwrap();
         assert_eq!(read_text(&path).unwrap(), "some text");
         fs::write(&path, b"some \xff").unwrap();
-        assert!(read_text(&path).unwrap_err().to_string().starts_with("byte 5 is not text"));
+        assert!(read_text(&path).unwrap_err().to_string().starts_with("invalid UTF-8 at byte 5"));
     }
 }

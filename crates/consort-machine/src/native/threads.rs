@@ -110,8 +110,8 @@ impl ThreadState {
                 let is_sure = (number as usize) < SURE;
                 assert!(
                     is_sure || (number as usize) < most(),
-                    "more than {} threads use messages or delegation at the same time: at most \
-                     {MOST} may, and fewer where vm.max_map_count is small",
+                    "more than {} threads use messages or delegation at the same time: the limit \
+                     is {MOST}, or less if vm.max_map_count is small",
                     most()
                 );
                 *first += 1;

@@ -122,9 +122,9 @@ fn load_by(
         Err(error) => return Err(error),
     };
     let said = format!(
-        "what is kept for MPI in {} is not used, since other users could have written it: \
-         {untrusted}; each process compiles it for itself until CONSORT_CACHE names a folder that \
-         only you may write",
+        "the MPI adapter in {} is not used, because other users could have written it: \
+         {untrusted}; each process compiles one until CONSORT_CACHE names a folder that only you \
+         may write",
         cache.folder().display()
     );
     match compiled_in_private(started, compiler) {

@@ -38,7 +38,7 @@ static void finish(void)
     /* All wait for the last one: MPICH 4.0 over UCX often hangs if a process ends far earlier. */
     if (all != MPI_COMM_NULL || !agree(0)) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        fprintf(stderr, "consort: process %d exits in the midst of its program\n", rank);
+        fprintf(stderr, "consort: process %d exits before the end of its program\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();

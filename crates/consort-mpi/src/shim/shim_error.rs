@@ -87,38 +87,35 @@ impl fmt::Display for ShimError {
         match self {
             Self::NoCompiler { compiler, error } => write!(
                 f,
-                "there is no `{compiler}` ({error}): load the module of your MPI or \
-                 install it, such as `apt install libopenmpi-dev`, or name its compiler \
-                 in CONSORT_MPICC"
+                "cannot find `{compiler}` ({error}): load the module of your MPI or install it, \
+                 such as `apt install libopenmpi-dev`, or name its compiler in CONSORT_MPICC"
             ),
             Self::Compiler { compiler, output } => write!(
                 f,
-                "`{compiler}` cannot compile what Consort needs of MPI; if `mpirun` is \
-                 that of another, name its compiler in CONSORT_MPICC:\n{output}"
+                "`{compiler}` cannot compile Consort's MPI adapter; if `mpirun` is from another \
+                 MPI, name its compiler in CONSORT_MPICC:\n{output}"
             ),
             Self::Mixed { started, compiler, found } => write!(
                 f,
-                "this process was started by {started}, but `{compiler}` is that of \
-                 {found}: use the launcher and the compiler of one MPI, or name the \
-                 compiler in CONSORT_MPICC"
+                "this process was started by {started}, but `{compiler}` is from {found}: use the \
+                 launcher and the compiler of one MPI, or name the compiler in CONSORT_MPICC"
             ),
             Self::Unreadable { path, error } => write!(
                 f,
-                "what was compiled for MPI cannot be read from {}: {error}: name a \
-                 folder of yours in CONSORT_CACHE",
+                "cannot read the compiled MPI adapter from {}: {error}: name a folder of yours in \
+                 CONSORT_CACHE",
                 path.display()
             ),
             Self::Unwritable { path, error, setting } => write!(
                 f,
-                "what was compiled for MPI cannot be kept in {}: {error}: name a \
-                 folder that can be written in {setting}",
+                "cannot keep the compiled MPI adapter in {}: {error}: name a writable folder in \
+                 {setting}",
                 path.display()
             ),
             Self::Untrusted(error) => write!(
                 f,
-                "what was compiled for MPI is not loaded if other users could have \
-                 written it: {error}; or name a folder in CONSORT_CACHE that only you \
-                 may write"
+                "the compiled MPI adapter is not loaded if other users could have written it: \
+                 {error}; or name a folder in CONSORT_CACHE that only you may write"
             ),
             Self::NotAnew { untrusted, error } => write!(
                 f,
@@ -126,26 +123,24 @@ impl fmt::Display for ShimError {
                  {error}"
             ),
             Self::Static => f.write_str(
-                "this program is linked statically, and no MPI can be loaded into it: \
-                 build one that is not, as `cargo build --release` does in Consort's \
-                 sources",
+                "this program is linked statically, and cannot load an MPI: build it with dynamic \
+                 linking, as `cargo build --release` does in Consort's sources",
             ),
             Self::NoExec { folder, setting } => write!(
                 f,
-                "the file system of {} is mounted `noexec`, so that what was compiled \
-                 for MPI cannot be loaded from there: name a folder of another file \
-                 system in {setting}",
+                "the file system of {} is mounted `noexec`, so the compiled MPI adapter cannot be \
+                 loaded from there: name a folder of another file system in {setting}",
                 folder.display()
             ),
             Self::NoRoom { reason, limit } => write!(
                 f,
-                "{reason}: this process may have {limit} bytes of addresses: raise \
-                 that limit, as with `ulimit -v unlimited`"
+                "{reason}: the address space of this process is limited to {limit} bytes: raise \
+                 that limit, for example with `ulimit -v unlimited`"
             ),
             Self::Load(text) => write!(
                 f,
-                "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
-                 `consort mpi prepare` compiles it again: {text}"
+                "cannot load the compiled MPI adapter; if the MPI was replaced, `consort mpi \
+                 prepare` compiles it again: {text}"
             ),
         }
     }

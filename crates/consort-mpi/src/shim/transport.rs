@@ -68,16 +68,15 @@ impl fmt::Display for MpiError {
                  loaded knows of {known}: `mpirun` and `mpicc` are of different MPIs; \
                  put those of one first in PATH"
             ),
-            Self::Busy => f.write_str(
-                "a job of this process goes on already, and an MPI carries one at a \
-                 time",
-            ),
+            Self::Busy => {
+                f.write_str("this process already runs a job, and an MPI supports one at a time")
+            }
             Self::Forked => f.write_str(
-                "this process was forked from one that the MPI has started, and is \
-                 none itself: launch a job of threads there (Pes::threads)",
+                "this process was forked from an MPI process, and is not an MPI process: launch a \
+                 job of threads here (Pes::threads)",
             ),
             Self::Differs { what, how } => {
-                write!(f, "the {what} must be the same in all processes, and is not: {how}")
+                write!(f, "the {what} must be the same in all processes, but it differs: {how}")
             }
         }
     }

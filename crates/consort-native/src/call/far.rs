@@ -133,7 +133,7 @@ impl CallView<'_> {
     /// Begins a collective of the transport.
     #[cold]
     pub(super) fn vendor_far(&self, call: VendorCall) -> RmaFuture<'_> {
-        let far = self.job.far().expect("only a transport has collectives of its own");
+        let far = self.job.far().expect("only a transport provides collectives");
         let (source, target) = (self.resolve(call.source), self.resolve_writable(call.target));
         // SAFETY: both belong to the call until the collective has ended or is dropped.
         match unsafe { far.begin_collective(&call, source, target) } {

@@ -65,8 +65,8 @@ impl fmt::Display for HeapError {
         match self {
             Self::Exhausted { asked, free, largest, heap, larger } => write!(
                 f,
-                "symmetric memory exhausted: {asked} bytes a PE asked, {free} of \
-                 {heap} bytes free (largest region {largest}); {}",
+                "symmetric memory exhausted: each PE asked for {asked} bytes, but {free} of \
+                 {heap} bytes are free (largest region {largest}); {}",
                 remedy(*larger)
             ),
             Self::TooMany { most } => write!(

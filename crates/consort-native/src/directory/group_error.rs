@@ -31,7 +31,7 @@ impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
-            Self::Member => f.write_str("another of its members could not get memory for it"),
+            Self::Member => f.write_str("another member of the team could not get memory for it"),
             Self::Full { most } => write!(f, "the teams of a job take at most {most} bytes"),
             Self::TooMany { most } => write!(f, "a job has at most {most} teams at once"),
             Self::Failed => f.write_str("the job has failed"),

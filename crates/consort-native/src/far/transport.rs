@@ -143,7 +143,7 @@ pub trait Transport: Send {
         target: TransferBuffer,
     ) -> Result<Transfer, TransportError> {
         let _ = (source, target);
-        Err(TransportError(format!("the transport has no {} of its own", call.collective)))
+        Err(TransportError(format!("the transport does not provide {}", call.collective)))
     }
 
     /// Returns whether a transfer is done. The transfer is forgotten then.

@@ -154,7 +154,7 @@ fn about_deadlock(calls: [&str; 2]) -> (&'static str, &'static str) {
     if calls.into_iter().any(is_message) {
         return ("", "a message must be sent before its sender waits for another PE");
     }
-    (" between teams", "all PEs must call their teams in an order that all can follow")
+    (" between teams", "all PEs must call their teams in a consistent order")
 }
 
 impl fmt::Display for Failure {
@@ -179,8 +179,8 @@ impl fmt::Display for Failure {
             ),
             Self::Counts { call, owner, peer } => write!(
                 f,
-                "counts do not match in {call}: of the block between PE {0} and PE {1}, PE {0} \
-                 says that it has {2} bytes, PE {1} that it has {3}",
+                "counts do not match in {call}: for the block between PE {0} and PE {1}, PE {0} \
+                 gave {2} bytes and PE {1} gave {3}",
                 owner.0, peer.0, owner.1, peer.1
             ),
             Self::Finished { rank, waiting, call, .. } if is_message(call) => {
@@ -211,7 +211,7 @@ impl fmt::Display for Failure {
             }
             Self::TimedOut { rank, call, limit, late } => write!(
                 f,
-                "PE {rank} waited for more than {limit:?} in {call}; not there: {}",
+                "PE {rank} waited for more than {limit:?} in {call}; missing: {}",
                 late.list()
             ),
             // Sends and receives between two PEs have no algorithm.
@@ -220,8 +220,8 @@ impl fmt::Display for Failure {
             {
                 write!(
                     f,
-                    "PE {waiting} waits in {call} for {awaited}, which never comes, since its peer \
-                     waits or has finished; check that both give the same length and type"
+                    "PE {waiting} waits in {call} for {awaited}, which never arrives, because its \
+                     peer waits or has finished; check that both give the same length and type"
                 )
             }
             Self::Starved { waiting, call, awaited } => write!(

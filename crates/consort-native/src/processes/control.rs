@@ -179,8 +179,11 @@ impl ProcessSlot {
         if ended > number {
             return None;
         }
-        let when =
-            if begun > number { "in the midst of its program" } else { "before it called Consort" };
+        let when = if begun > number {
+            "before the end of its program"
+        } else {
+            "before it called Consort"
+        };
         let tells = matches!(end, ProcessEnd::Killed(_));
         Some(if tells { format!("it {end}") } else { format!("it {end} {when}") })
     }

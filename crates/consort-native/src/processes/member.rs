@@ -75,14 +75,14 @@ impl fmt::Display for JoinError {
         match self {
             Self::Variable(text) => write!(
                 f,
-                "{VARIABLE} is `{text}`, which no `consort run` has set: unset it to \
-                 run the program alone"
+                "invalid {VARIABLE} `{text}`: `consort run` did not set it; unset it to run the \
+                 program alone"
             ),
             Self::Memory(text) => write!(
                 f,
-                "the memory of `consort run` cannot be mapped ({text}): it has ended, \
-                 or another program between it and this one has closed what it passed \
-                 on; unset {VARIABLE} to run the program alone"
+                "the memory of `consort run` cannot be mapped ({text}): it has ended, or a \
+                 program between it and this one has closed the inherited files; unset {VARIABLE} \
+                 to run the program alone"
             ),
             Self::Version => f.write_str(
                 "`consort run` and this program are of different versions of Consort: \
@@ -95,14 +95,13 @@ impl fmt::Display for JoinError {
             ),
             Self::Forked(rank) => write!(
                 f,
-                "this process was forked from PE {rank} of `consort run`, and is no \
-                 PE: launch a job of threads there (Pes::threads)"
+                "this process was forked from PE {rank} of `consort run`, and is not a PE: launch \
+                 a job of threads here (Pes::threads)"
             ),
             Self::Settings(rank) => write!(
                 f,
-                "PE {rank} has begun a launch of another configuration than a PE \
-                 before it: all processes give the same heap size, way of waiting and \
-                 name"
+                "PE {rank} began a launch with a different configuration from an earlier PE: all \
+                 processes must use the same heap size, waiting policy and name"
             ),
             Self::Lost { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
         }

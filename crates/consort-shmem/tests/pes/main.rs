@@ -150,7 +150,7 @@ fn is_installed(program: &str) -> bool {
 /// The warning that PE 0 writes, once, when the heap is full.
 const FULL: &str = concat!(
     "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit the symmetric ",
-    "heap, of whose 4194304 bytes 0 are taken: this machine does not have that much memory, so ",
+    "heap, where 0 of 4194304 bytes are in use: this machine does not have that much memory, so ",
     "check the size"
 );
 

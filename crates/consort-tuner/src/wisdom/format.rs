@@ -177,7 +177,7 @@ impl Wisdom {
         let (stated, rows) = (head.get::<usize>("entries")?, file.tables("entry")?);
         if stated != rows.len() {
             let found = rows.len();
-            let message = format!("truncated? {stated} entries are announced, {found} found");
+            let message = format!("truncated: expected {stated} entries, found {found}");
             return Err(FormatError::Text { line: head.line(), message });
         }
         let mut wisdom = Self::new(identity);

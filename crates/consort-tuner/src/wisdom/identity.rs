@@ -90,18 +90,17 @@ impl fmt::Display for IdentityMismatch {
         match self {
             Self::OtherMachine { theirs, ours } => write!(
                 f,
-                "made on machine `{theirs}`, and this is `{ours}`: tune into a file of its own \
+                "made on machine `{theirs}`, but this is `{ours}`: tune into another file \
                  (`consort tune --wisdom FILE`, or set CONSORT_WISDOM)"
             ),
             Self::OtherAlgorithms { theirs } => write!(
                 f,
-                "stale, all its algorithms have changed since version {theirs}: run `consort tune` \
-                 again"
+                "out of date, because all its algorithms have changed since version {theirs}: run \
+                 `consort tune` again"
             ),
-            Self::OtherArrival { theirs, ours } => write!(
-                f,
-                "made for PEs that come {theirs}, and these come {ours}: name another file"
-            ),
+            Self::OtherArrival { theirs, ours } => {
+                write!(f, "tuned for {theirs} arrival, but this job uses {ours}: name another file")
+            }
         }
     }
 }

@@ -131,7 +131,7 @@ impl Entry {
             return Some("pes must be at least 1");
         }
         if self.query != canonical(&self.query) {
-            return Some("its query has properties on which its collective does not depend");
+            return Some("its query has properties that its collective ignores");
         }
         if !is_time(self.median_ns) {
             return Some("median_ns must be a time from 0.1 to 1e15");
@@ -140,21 +140,21 @@ impl Entry {
             return Some("ci95_ns must be two times, low and high, around the median");
         }
         if self.ci95_ns.is_some() != self.is_measured() {
-            return Some("ci95_ns belongs to measured entries, and to no estimate");
+            return Some("ci95_ns belongs only to measured entries, not to estimates");
         }
         if (self.confidence == Confidence::Model) == self.is_measured() {
-            return Some("confidence must be `model` for estimates, and for nothing else");
+            return Some("confidence must be `model` for estimates, and only for them");
         }
         if let Some(busy) = &self.busy {
             if !self.is_measured() {
-                return Some("busy belongs to measured entries, and to no estimate");
+                return Some("busy belongs only to measured entries, not to estimates");
             }
             if busy.trim().is_empty() || busy.contains(char::is_control) {
                 return Some("busy must be one line of text");
             }
         }
         if !self.contenders.is_empty() && self.runner_up.is_none() {
-            return Some("contenders come after a runner-up");
+            return Some("contenders need a runner-up");
         }
         if self.contenders.len() > MOST_CONTENDERS {
             return Some("there are too many contenders");

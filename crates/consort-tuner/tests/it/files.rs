@@ -284,7 +284,7 @@ fn flaws_are_named_with_their_line() {
         ("median_ns = 210.4", "median_ns = nan", "median_ns must be a time"),
         ("median_ns = 210.4", "median_ns = -1.0", "median_ns must be a time"),
         ("median_ns = 210.4", "speed = 210.4", "unknown field `speed`"),
-        ("choice = \"knomial(radix=4)\"", "choice = \"knomial(\"", "describes no candidate"),
+        ("choice = \"knomial(radix=4)\"", "choice = \"knomial(\"", "invalid candidate"),
         ("sync = \"mine\"", "sync = \"tight\"", "unknown synchronization mode"),
         ("margin = 0.2357", "margin = 0.5", "margin must be"),
         ("margin = 0.2357\n", "", "go together"),
@@ -294,7 +294,7 @@ fn flaws_are_named_with_their_line() {
         ("pes = 8", "pes = 0", "pes must be"),
         ("rigour = \"estimate\"", "busy = \"x\"\nrigour = \"estimate\"", "busy belongs"),
         ("bytes = 64", "bytes = 4096", "second entry"),
-        ("entries = 2", "entries = 3", "3 entries are announced, 2 found"),
+        ("entries = 2", "entries = 3", "expected 3 entries, found 2"),
         ("[[entry]]", "[[entri]]", "unknown field `entri`"),
         ("symmetric = true", "symmetric = true\nsymmetric = false", "duplicate key `symmetric`"),
         ("symmetric = true", "symmetric = 1", "expected a boolean"),
@@ -338,9 +338,9 @@ fn wisdom_that_does_not_fit_is_refused() {
     let other = Identity { library: "99.0.0".to_owned(), ..here.clone() };
     assert_eq!(Wisdom::load(&path, &other).unwrap().entries().len(), 2, "nothing has changed");
     let other = Identity { revisions: Revisions::default(), ..here.clone() };
-    assert!(refusal(&other).contains("stale"));
+    assert!(refusal(&other).contains("out of date"));
     let text = refusal(&here.clone().with(Arrival::Skewed));
-    assert!(text.contains("come together, and these come skewed"), "{text}");
+    assert!(text.contains("tuned for together arrival, but this job uses skewed"), "{text}");
     let unfitted = Wisdom::load_unfitted(&path).unwrap();
     assert_eq!(unfitted.to_string(), sample().to_string());
 
@@ -477,7 +477,10 @@ fn entries_of_algorithms_that_have_changed_are_left_out() {
     let mut gone = of_revisions(1, 1);
     gone.revisions = Revisions::default();
     let refused = Wisdom::load(&path, &gone).unwrap_err().to_string();
-    assert!(refused.contains("stale, all its algorithms have changed since version"), "{refused}");
+    assert!(
+        refused.contains("out of date, because all its algorithms have changed since version"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -117,17 +117,20 @@ fn invalid_record_is_refused_in_one_line() {
     refused(format!("{text}{}", &text[..cut]).as_bytes(), "missing field `calls`");
     refused(
         text.replace("reduce", "rescue").as_bytes(),
-        ":4: no recorded calls: unknown collective `rescue`",
+        ":4: not a file of recorded calls: unknown collective `rescue`",
     );
     refused(text.replace("calls = 3", "calls = 0").as_bytes(), "at least 1");
     refused(text.replace("calls = 3", "times = 3").as_bytes(), "unknown field `times`");
     refused(
         format!("{text}calls = 3\n").as_bytes(),
-        ":11: no recorded calls: duplicate key `calls`",
+        ":11: not a file of recorded calls: duplicate key `calls`",
     );
-    refused(format!("{text}\nday = 2026-01-01\n").as_bytes(), ":12: no recorded calls: a date");
-    refused(b"{\"record\": 1}", ":1: no recorded calls");
-    refused(b"\xff\xfe{}", ":1: no recorded calls: expected text in UTF-8");
+    refused(
+        format!("{text}\nday = 2026-01-01\n").as_bytes(),
+        ":12: not a file of recorded calls: a date",
+    );
+    refused(b"{\"record\": 1}", ":1: not a file of recorded calls");
+    refused(b"\xff\xfe{}", ":1: not a file of recorded calls: expected text in UTF-8");
 }
 
 #[test]

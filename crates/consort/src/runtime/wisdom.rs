@@ -237,8 +237,8 @@ fn read(
             let (outdated, shown) = (wisdom.outdated(), path.display());
             if outdated > 0 {
                 warnings.push(format!(
-                    "{shown}: {outdated} of its entries are of algorithms that have changed and \
-                     are not used: run `consort tune` again"
+                    "{shown}: {outdated} of its entries are not used, because their algorithms \
+                     have changed: run `consort tune` again"
                 ));
             }
             if let Err(why) = files::resolve_trusted(path) {

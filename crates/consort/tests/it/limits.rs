@@ -84,7 +84,7 @@ fn job_under_a_limit_of_files_works_or_names_the_limit() {
     let own = "job_under_a_limit_of_files_works_or_names_the_limit";
     if task().is_none() {
         let ends = [1, 8000].map(|most| process_under("-f", own, "2", most, "64M"));
-        assert!(ends[0].contains("`ulimit -f` allows"), "{}", ends[0]);
+        assert!(ends[0].contains("`ulimit -f` limits a file to"), "{}", ends[0]);
         assert!(ends[1].contains("works\n"), "{}", ends[1]);
         return;
     }

@@ -181,5 +181,5 @@ fn name_is_registered_for_one_algorithm() {
     let ours = message(catch_unwind(|| register::<Refused<1>>(Collective::Scan)));
     assert_eq!(ours, "the library has a scan `linear`: use another name");
     let bad = message(catch_unwind(|| register::<Refused<2>>(Collective::Scan)));
-    assert!(bad.contains("`from PE to PE` describes no candidate"), "{bad}");
+    assert!(bad.contains("invalid candidate `from PE to PE`"), "{bad}");
 }

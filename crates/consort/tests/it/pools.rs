@@ -160,7 +160,7 @@ fn timed_out_wait_names_the_late_pe() {
     });
     let error = ended.expect_err("PE 1 is late");
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-    assert!(error.to_string().contains("not there: PE 1"), "{error}");
+    assert!(error.to_string().contains("missing: PE 1"), "{error}");
     // The limit ends with the closure.
     let ended = Pes::threads(2).run(|pe| {
         let world = pe.world();

@@ -284,8 +284,8 @@ fn refused_simulation_lists_valid_choices() {
     refused("broadcast --algorithm oc-bcast --param q=3", "`q`: expected one of chunk_bytes, k");
     refused("broadcast --algorithm oc-bcast(q=3)", "no parameter `q`: it has chunk_bytes, k");
     refused("broadcast --param k=0", "oc_bcast needs k from 1 to");
-    refused("broadcast --param k=48", "k is 48, and in 48 PEs at most 47");
-    refused("broadcast --algorithm oc-bcast(k=4) --pes 4", "k is 4, and in 4 PEs at most 3");
+    refused("broadcast --param k=48", "k is 48, but 48 PEs allow at most 47");
+    refused("broadcast --algorithm oc-bcast(k=4) --pes 4", "k is 4, but 4 PEs allow at most 3");
     refused(
         "broadcast --algorithm oc-bcast --param chunk_bytes=4000",
         "two chunks of 4000 B do not fit the message buffer, 6656 B",
@@ -304,7 +304,7 @@ fn refused_simulation_lists_valid_choices() {
 fn trace_or_picture_shows_one_simulation() {
     refused("broadcast --lines 1 --trace x", "a trace or picture shows one simulation");
     refused("broadcast --picture x --algorithm flat", "these are 2: name one");
-    refused("broadcast --picture x.png --lines 1", "x.png is no SVG, which is what is drawn");
+    refused("broadcast --picture x.png --lines 1", "x.png is not an SVG file");
 }
 
 #[test]

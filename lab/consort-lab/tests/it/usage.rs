@@ -31,9 +31,12 @@ fn misspelt_names_get_a_suggestion() {
     refused("model barrier --machine clovertown", "clovertown-x2");
     refused("machines --source", "<NAME>");
     refused("machines scc --source --json", "cannot be used with");
-    refused("reproduce --json out.jsonl", "as in --json=out.jsonl");
-    refused("reproduce --json out", "as in --json=out");
-    refused("machines --json out.json", "--json out.json: a file is named as in --json=out.json");
+    refused("reproduce --json out.jsonl", "write --json=out.jsonl for a file");
+    refused("reproduce --json out", "write --json=out for a file");
+    refused(
+        "machines --json out.json",
+        "unexpected out.json after --json: write --json=out.json for a file",
+    );
     let output = lab("machines --json scc");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("\"name\":\"scc\""), "{said}");

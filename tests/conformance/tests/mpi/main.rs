@@ -46,13 +46,17 @@ const ENDS: [(u32, &str, &str); 10] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),
     (2, "mismatch", "calls do not match at call 1: PE 0 called barrier() "),
-    (3, "exit", "process 1 exits in the midst of its program"),
-    (3, "between", "process 1 exits in the midst of its program"),
+    (3, "exit", "process 1 exits before the end of its program"),
+    (3, "between", "process 1 exits before the end of its program"),
     (3, "long", "PE 1 failed: it panicked: on purpose"),
-    (2, "settings", "must be the same in all processes, and is not: process 1 has 2097152, and "),
+    (
+        2,
+        "settings",
+        "must be the same in all processes, but it differs: process 1 has 2097152, and ",
+    ),
     (3, "memory", "process 1 could not get memory for a job of 3 PEs with symmetric heaps of "),
     (3, "vendor", "consort: PE 1 failed: it panicked: on purpose"),
-    (2, "nested", "a job of this process goes on already, and an MPI carries one at a time"),
+    (2, "nested", "this process already runs a job, and an MPI supports one at a time"),
 ];
 
 fn main() -> ExitCode {

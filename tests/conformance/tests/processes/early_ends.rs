@@ -26,7 +26,7 @@ const WAITS: [&str; 6] = ["barrier", "reduce", "slices", "word", "nonblocking", 
 /// The ways in which it ends, the status of the job, and the report of the others and the launcher.
 const ENDS: [(&str, i32, &str); 5] = [
     ("kill", 137, "PE 1 failed: it was killed by signal 9 (SIGKILL)"),
-    ("exit", 1, "PE 1 failed: it exited with status 0 in the midst of its program"),
+    ("exit", 1, "PE 1 failed: it exited with status 0 before the end of its program"),
     ("exit3", 3, "PE 1 failed: it exited with status 3"),
     ("abort", 134, "PE 1 failed: it was killed by signal 6 (SIGABRT)"),
     ("panic", 1, "PE 1 failed: it panicked: on purpose"),

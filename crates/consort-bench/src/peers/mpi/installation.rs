@@ -30,8 +30,8 @@ impl Mpi {
     pub(super) fn find(mpirun: &Path, stop: &AtomicBool) -> Result<Mpi> {
         let found = find_program(mpirun).with_context(|| {
             format!(
-                "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
-                 or `mpich`, the system's or Python's), or name the mpirun of another",
+                "no {} found: install an MPI (by ci/install-mpis, or the package `openmpi` or \
+                 `mpich` of the system or of Python), or name another mpirun",
                 mpirun.display()
             )
         })?;
@@ -40,8 +40,8 @@ impl Mpi {
         let launcher = Launcher::of_version(&version);
         let mpicc = compiler(&mpirun).with_context(|| {
             format!(
-                "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
-                 compile programs (on Debian, its -dev package)",
+                "no mpicc next to {} or in PATH: install the development files of this MPI (on \
+                 Debian, its -dev package)",
                 mpirun.display()
             )
         })?;

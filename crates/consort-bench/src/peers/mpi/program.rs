@@ -72,7 +72,7 @@ impl Program {
         sizes: &[u64],
         stop: &AtomicBool,
     ) -> Result<Self> {
-        ensure!(WORK.contains(&work), "no MPI benchmark of {work}: there are {}", WORK.join(", "));
+        ensure!(WORK.contains(&work), "no MPI benchmark of {work}: use one of {}", WORK.join(", "));
         for &bytes in sizes {
             ensure!(
                 i32::try_from(bytes).is_ok(),
@@ -80,7 +80,7 @@ impl Program {
             );
             ensure!(
                 !SUMS.contains(&work) || bytes % 8 == 0,
-                "a {work} is of whole doubles: {bytes} bytes is not a multiple of 8"
+                "a {work} takes doubles, but {bytes} bytes is not a multiple of 8"
             );
         }
         let mpi = Mpi::find(mpirun, stop)?;

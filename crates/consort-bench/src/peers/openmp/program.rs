@@ -97,14 +97,16 @@ impl OpenMp {
     /// If there is no compiler, or it has no OpenMP.
     pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
         let (name, packages) = (library.compiler(), library.packages());
-        let advice = || format!("on Debian, {packages} would bring it");
+        let advice = || format!("on Debian, install {packages}");
         let compiler = find_program(Path::new(name))
             .with_context(|| format!("no {name} in PATH: {}", advice()))?;
         let program = CompiledProgram::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
-            .with_context(|| format!("{name} makes no program with OpenMP ({})", advice()))?;
+            .with_context(|| {
+                format!("{name} cannot compile a program with OpenMP ({})", advice())
+            })?;
         let versions = output(&mut Command::new(&program.path), PATIENCE, stop)?;
         let printed = PrintedOutput::read(&versions, &[])?;
-        let compiler = printed.library.context("the program does not say who compiled it")?;
+        let compiler = printed.library.context("the program does not name its compiler")?;
         Ok(Self { program, compiler })
     }
 

@@ -44,7 +44,7 @@ pub fn rows(
     let blank = |name| blank(Communication::Collective(what), pes, "threads", name);
     let absent = |why| vec![Row::absent(blank(library.name().to_owned()), &[], why)];
     if !serves(what) {
-        return absent(format!("OpenMP has no {what}, but barrier, reduce and all_reduce"));
+        return absent(format!("OpenMP has no {what}: it has barrier, reduce and all_reduce"));
     }
     let openmp = match OpenMp::compile(library, stop) {
         Ok(openmp) => Rc::new(openmp),

@@ -295,7 +295,7 @@ impl OpenShmem {
             })
             .collect();
         let class_name =
-            class.map_or_else(|| "of no one class".to_owned(), |class| class.to_string());
+            class.map_or_else(|| "of several classes".to_owned(), |class| class.to_string());
         page.paragraph(format!(
             "2 PEs that are processes, transfers {class_name}; medians of {} launches, in turn",
             launches.join(" and ")

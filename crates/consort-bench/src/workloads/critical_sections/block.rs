@@ -142,7 +142,7 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
             let work = move || {
                 let pinned = cpu.map(affinity::pin).transpose();
                 barrier.wait();
-                pinned.context("a core is refused")?;
+                pinned.context("cannot pin a thread to its core")?;
                 anyhow::Ok(use_counter(counter, setting, &done.0, Rng(seed), is_over))
             };
             scope.spawn(work)
@@ -159,7 +159,10 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     });
     let times = times?.concat();
     let all: u64 = done.iter().map(|one| one.0.load(Relaxed)).sum();
-    ensure!(counter.has_made(all), "{all} operations were made, but not all had their effect");
+    ensure!(
+        counter.has_made(all),
+        "{all} operations were made, but the counter shows another number"
+    );
     let (first, last) = (&looks[0], &looks[looks.len() - 1]);
     let whole = last.since(first);
     let runs = setting.threads + usize::from(setting.has_server);
@@ -251,7 +254,8 @@ pub(super) fn uncontended_ns<C: Counter>(increments: usize, length: Duration) ->
     let cpus = Topology::discover().placement(2);
     let (mine, other) = cpus.map(|cpus| (cpus[0], cpus[1])).unzip();
     let counter = C::new(increments, 1, other)?;
-    let _pinned = mine.map(affinity::Pinned::new).transpose().context("a core is refused")?;
+    let _pinned =
+        mine.map(affinity::Pinned::new).transpose().context("cannot pin a thread to its core")?;
     let (mut samples, mut operate) = (Vec::new(), black_box(&counter).operations());
     let begun = Instant::now();
     let operations = (MOST_INCREMENTS / increments.max(1)).clamp(1, UNCONTENDED);

@@ -214,8 +214,8 @@ const MORE_SLOTS: usize = 8;
 
 /// Starts a server on a core, which the calling thread then leaves.
 pub(super) fn on<S>(cpu: Option<CpuId>, start: impl FnOnce() -> std::io::Result<S>) -> Result<S> {
-    let _pinned = cpu.map(Pinned::new).transpose().context("a core is refused")?;
-    start().context("the system starts no server")
+    let _pinned = cpu.map(Pinned::new).transpose().context("cannot pin a thread to its core")?;
+    start().context("cannot start the server")
 }
 
 /// A counter on a server, whose type determines the scheme.

@@ -112,7 +112,7 @@ impl Race<'_> {
         let (samples, failure) = self.samples(&setting, &rows)?;
         ensure!(
             !samples.is_empty() || self.stop.load(Relaxed),
-            "the machine changed in every block; try again when it is idle"
+            "the machine changed during every block; try again when it is idle"
         );
         let cpus = setting.cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect());
         Ok(Results {

@@ -97,13 +97,14 @@ impl<'s> Setting<'s> {
         // The library finds out once which cores the process may use. That must precede the pinning
         // of its first thread, which is this one.
         let _ = consort::Algorithms::here();
-        let _pinned = self.cpu(0).map(Pinned::new).transpose().context("a core is refused")?;
+        let _pinned =
+            self.cpu(0).map(Pinned::new).transpose().context("cannot pin a thread to its core")?;
         timed(&Pes::threads(self.pes).pinned().pool()?)
     }
 
     /// Times one block of a work of the C program.
     pub(super) fn openmp_ns(&self, work: &str) -> Result<f64> {
-        let program = self.openmp.context("there is no OpenMP")?;
+        let program = self.openmp.context("no compiler with OpenMP")?;
         let launch = Launch {
             work,
             pes: self.pes,

@@ -238,11 +238,11 @@ impl Old {
         let context = &row["context"];
         let version = context["version"].as_str().unwrap_or_default();
         let of = if version.is_empty() {
-            "no result of `consort bench --json`".to_owned()
+            "not a result of `consort bench --json`".to_owned()
         } else if version == env!("CARGO_PKG_VERSION") {
-            "a result of another command than `consort bench`".to_owned()
+            "a result of a command other than `consort bench`".to_owned()
         } else {
-            format!("of consort {version}, whose results are others than those of this one")
+            format!("of consort {version}, whose results differ from those of this version")
         };
         ensure!(row.is_object() && !version.is_empty(), "{of}");
         for key in ["bench", "median_ns"] {
@@ -320,13 +320,13 @@ impl Old {
             .filter(|(row, matched)| !matched && row.measure.is_some());
         compared.without.extend(left.map(|(row, _)| format!("old alone: {}", row.name())));
         if is_placed_otherwise {
-            compared.warnings.push(format!("{}: PEs were placed otherwise there", compared.name));
+            compared.warnings.push(format!("{}: PEs were placed differently then", compared.name));
         }
         compared.warnings.extend(other_transfer.map(|(then, now)| {
             let ([then, now], name) = ([then, now].map(units::time), &compared.name);
             format!(
-                "{name}: a line between cores took {then} then, and {now} now, which times of \
-                 small calls go by"
+                "{name}: a transfer of a cache line took {then} then and {now} now, and the times \
+                 of small calls depend on it"
             )
         }));
         let [faster, slower, same, unknown] = counts;

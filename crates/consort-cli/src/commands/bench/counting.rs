@@ -41,12 +41,16 @@ impl CountingBench {
         let waiting = options.waiting;
         let (name, is_ball) = (workload.name(), workload.is_ball());
         let pes = options.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
-        require!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
-        require!(pes >= 2, "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
+        require!(!is_ball || pes == 2, "--pes {pes}: {name} needs 2 PEs");
+        require!(pes >= 2, "--pes {pes}: {name} needs 2 to {MOST_PES} PEs");
         let sizes_bytes = options.sizes_or(workload.sizes_bytes());
         for &bytes in sizes_bytes {
             let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
-            require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
+            require!(
+                fits,
+                "--bytes {bytes}: {name} takes at most 24 bytes, because both balls share a cache \
+                 line"
+            );
         }
         options.output.run(pes, |presenter| {
             let (stop, budget) = (&*presenter.measurement.stop, options.output.budget);
@@ -57,7 +61,7 @@ impl CountingBench {
             show(&mut page, workload, &times);
             presenter.show(&race.figures(&times), &page)?;
             let methods = workload.methods().len();
-            Ok(format!("each size has a block of each of {methods} methods at least"))
+            Ok(format!("each size needs at least a block of each of {methods} methods"))
         })
     }
 }

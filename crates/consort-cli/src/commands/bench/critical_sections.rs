@@ -81,7 +81,7 @@ impl SectionOptions {
             let mut page = Page::default();
             show(&mut page, &results);
             presenter.show_entries(&results.entries(), &page)?;
-            Ok("each row has a block of 20 ms at least with each number of threads".to_owned())
+            Ok("each row needs at least a block of 20 ms with each number of threads".to_owned())
         })
     }
 }

@@ -29,7 +29,7 @@ impl LookUpBench {
             let stop = &*presenter.measurement.stop;
             let look_ups = look_up::measure(pes, self.output.budget, stop)?;
             presenter.show(&look_ups.figures(), &page(&look_ups))?;
-            Ok("the table of choices takes its time to make".to_owned())
+            Ok("it takes time to build the table of choices".to_owned())
         })
     }
 }

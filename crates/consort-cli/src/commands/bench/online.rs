@@ -30,7 +30,7 @@ impl OnlineBench {
             ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
             let figures: Vec<Figure> = kinds.iter().flat_map(RefinedCall::figures).collect();
             presenter.show(&figures, &page(&kinds))?;
-            Ok("each kind of call has three launches, of one call at least".to_owned())
+            Ok("each kind of call needs three launches of at least one call".to_owned())
         })
     }
 }

@@ -33,7 +33,7 @@ impl OpenShmemBench {
             let mut page = Page::default();
             results.show(&mut page);
             presenter.show(&results.figures(), &page)?;
-            Ok("both libraries compile two programs, and each is launched once at least".to_owned())
+            Ok("both libraries compile two programs, and each is launched at least once".to_owned())
         })
     }
 }

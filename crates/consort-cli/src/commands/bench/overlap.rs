@@ -31,7 +31,7 @@ impl OverlapBench {
             ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
             let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
             presenter.show(&figures, &page(&sizes))?;
-            let why = "each size has three broadcasts at least, one with ten times as much \
+            let why = "each size needs at least three broadcasts, one with ten times as much \
                        computation";
             Ok(why.to_owned())
         })

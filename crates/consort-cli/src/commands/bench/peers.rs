@@ -47,7 +47,7 @@ impl Peers {
         if let Some(name) = asked.iter().find(|name| ![MPI, NO_PEER].contains(&name.as_str())) {
             require!(
                 collective.is_some(),
-                "--peers {name}: it is between threads; the peer of processes is {MPI}"
+                "--peers {name}: it works only between threads; use {MPI} for processes"
             );
         }
         let is_named = |name: &str| asked.iter().any(|asked| asked == name);

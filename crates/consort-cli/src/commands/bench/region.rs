@@ -44,7 +44,7 @@ impl RegionBench {
             let mut page = Page::default();
             show(&mut page, &all);
             presenter.show(&figures, &page)?;
-            Ok("each library has a block at least".to_owned())
+            Ok("each library needs at least a block".to_owned())
         })
     }
 }

@@ -26,7 +26,7 @@ impl SharingBench {
             let mut page = Page::default();
             results.show(&mut page);
             presenter.show(&results.figures(), &page)?;
-            Ok("each wait, and each job of some milliseconds, is timed once at least".to_owned())
+            Ok("each wait, and each job of some milliseconds, is timed at least once".to_owned())
         })
     }
 }

@@ -80,7 +80,7 @@ fn title(
         }
         // If each PE has its own core, only a peer in another process can have no class.
         None if run.cpus.is_some() && run.pes > 1 => {
-            parts.push("no class: the transfer changed meanwhile".to_owned());
+            parts.push("no class: the transfer time changed during the run".to_owned());
         }
         None => {}
     }
@@ -187,7 +187,7 @@ pub(super) fn name(figure: &Figure) -> String {
 
 fn notes(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
     if figures.iter().any(|figure| figure.chosen) {
-        page.paragraph("* is Consort's own choice.");
+        page.paragraph("* marks Consort's choice.");
     }
     page.paragraph(format!(
         "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}) and, \
@@ -219,15 +219,15 @@ fn notes(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
     let of_collective = matches!(run.what, Communication::Collective(_));
     if of_collective && figures.iter().any(|figure| figure.is_program) {
         page.paragraph(
-            "The figures of MPI and OpenMP, by programs in C, are of calls in a row, on one buffer \
+            "The figures of MPI and OpenMP are from programs in C: calls in a row on one buffer \
              that is not rewritten.",
         );
     }
     let discarded = discarded(figures);
     if discarded > 0 {
         page.paragraph(format!(
-            "Discarded blocks: {discarded}, as the transfers before and after them differed by \
-             over a fifth."
+            "Discarded blocks: {discarded}, because the transfers before and after them differed \
+             by over a fifth."
         ));
     }
 }

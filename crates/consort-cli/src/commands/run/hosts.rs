@@ -78,8 +78,8 @@ impl Hosts {
         if let Some((slots, name)) = &self.fewest {
             require!(
                 most <= *slots,
-                "{processes} processes are up to {most} on each of {hosts} hosts, and {name} has \
-                 slots for {slots}: give it more, or none"
+                "{processes} processes on {hosts} hosts are up to {most} on each, but {name} has \
+                 {slots} slots: give it more slots, or none"
             );
         }
         Ok(most)
@@ -171,7 +171,7 @@ mod tests {
         }
         let error = most("a:2,b:1", 3).unwrap_err();
         assert!(
-            error.starts_with("3 processes are up to 2 on each of 2 hosts, and b has"),
+            error.starts_with("3 processes on 2 hosts are up to 2 on each, but b has"),
             "{error}"
         );
     }

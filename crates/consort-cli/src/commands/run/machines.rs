@@ -183,14 +183,14 @@ impl Machines {
 /// Returns the launcher of the MPI in `PATH`.
 fn launcher() -> Result<Launcher> {
     let found = find_program(Path::new("mpirun"));
-    let mpirun = found.context("--hosts: there is no mpirun in PATH: load or install an MPI")?;
+    let mpirun = found.context("--hosts: no mpirun in PATH: load or install an MPI")?;
     let asked = Command::new(&mpirun).arg(OsStr::new("--version")).output();
     let asked = asked.with_context(|| format!("{} cannot be started", mpirun.display()))?;
     let said = [asked.stdout, asked.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     ensure!(
         asked.status.success(),
-        "{} tells no version: {}",
+        "{} --version failed: {}",
         mpirun.display(),
         said.lines().next().unwrap_or_default()
     );

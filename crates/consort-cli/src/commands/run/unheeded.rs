@@ -30,11 +30,12 @@ fn lines(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
         let value = variable(name).filter(|value| value != usual)?;
         Some(format!(
             "{name}={value} does nothing here: each process is one PE, and those of a machine \
-             share memory; --hosts heeds it"
+             share memory; only --hosts uses it"
         ))
     });
     let own = variable(PES).filter(|value| *value != pes.to_string());
-    let own = own.map(|value| format!("{PES}={value} does nothing here: -n {pes} says how many"));
+    let own =
+        own.map(|value| format!("{PES}={value} does nothing here: -n {pes} is the number of PEs"));
     of_mpi.chain(own).chain(launched(pes, &variable)).collect()
 }
 
@@ -44,7 +45,7 @@ fn launched(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Option<Strin
     let started = environment::launched(variable);
     let (count, _) = started.filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(
-        "a launcher has started this command {count} times, and each starts a job of its own with \
+        "a launcher has started this command {count} times, and each starts a separate job with \
          -n {pes}: let the launcher start the program, or start this command once"
     ))
 }
@@ -66,7 +67,7 @@ mod tests {
         let all = told(&[(PES_PER_PROCESS, "4"), ("CONSORT_SHARING", "process"), (PES, "3")]);
         assert!(all[0].starts_with("CONSORT_PES_PER_PROCESS=4 does nothing here"), "{all:?}");
         assert!(all[1].starts_with("CONSORT_SHARING=process does nothing here"), "{all:?}");
-        assert!(all[2].contains("-n 2 says how many") && all.len() == 3, "{all:?}");
+        assert!(all[2].contains("-n 2 is the number of PEs") && all.len() == 3, "{all:?}");
         let by_slurm = |rank| told(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", rank)]);
         assert!(by_slurm("0")[0].contains("started this command 4 times"));
         assert_eq!(by_slurm("1"), [""; 0]);

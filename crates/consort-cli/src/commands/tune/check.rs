@@ -131,15 +131,15 @@ impl Checked {
         worst.sort_by(|one, other| other.penalty.total_cmp(&one.penalty));
         worst.truncate(MOST_BARS);
         let of_all = match self.penalties.len() {
-            all if all > worst.len() => format!(", those of {all} that lose most"),
+            all if all > worst.len() => format!(", the worst of {all}"),
             _ => String::new(),
         };
-        document.section("What choices lose");
+        document.section("Loss of the choices");
         document.bars(&Bars {
-            title: format!("What the choices lose against the best{of_all}"),
+            title: format!("Loss of the choices against the best{of_all}"),
             axis: Axis::new("Time more than that of the best, %", Scale::Linear),
             of: "query".to_owned(),
-            series: vec!["surely".to_owned(), "within what chance does".to_owned()],
+            series: vec!["surely".to_owned(), "within noise".to_owned()],
             groups: worst.into_iter().map(group).collect(),
             stacked: false,
         });

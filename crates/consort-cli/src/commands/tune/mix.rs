@@ -119,7 +119,7 @@ impl Recorded {
         };
         let mut calls: Vec<Call> = mix.tunable().calls().filter_map(call).collect();
         calls.sort_by(|one, other| other.expected_ns.total_cmp(&one.expected_ns));
-        calls.first().context("no call is recorded that can be tuned; vector variants cannot")?;
+        calls.first().context("no recorded call can be tuned: vector variants cannot")?;
         Ok(Self { algorithms, calls, untunable_count })
     }
 
@@ -208,7 +208,7 @@ impl Replayed {
             ]);
         }
         page.lines(
-            "Recorded calls, those with the most time first; gain: before / now, none where the \
+            "Recorded calls, those with the most time first; gain: before / now, empty if the \
              choice stays\n",
         );
         let header = ["recorded", "calls", "before", "time", "now", "time", "gain"];
@@ -220,7 +220,7 @@ impl Replayed {
         let change = (after_ns / before_ns - 1.0) * 100.0;
         if !rows.is_empty() {
             page.lines(format!(
-                "\nAll these calls take {} by the choices before, and {} by those of now: \
+                "\nAll these calls take {} with the choices before, and {} with the choices now: \
                  {change:+.1} %\n",
                 time(*before_ns),
                 time(*after_ns)
@@ -228,8 +228,8 @@ impl Replayed {
         }
         if *unmeasured_count > 0 {
             page.lines(format!(
-                "Kinds of calls that were not compared: {unmeasured_count}, as the time was over, \
-                 or they cannot be measured\n"
+                "Kinds of calls that were not compared: {unmeasured_count}, because the time was \
+                 over or they cannot be measured\n"
             ));
         }
         if *untunable_count > 0 {

@@ -240,7 +240,7 @@ fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
         }
     }
     if !rows.is_empty() {
-        page.lines("\nWho wins in symmetric memory, as measured\n");
+        page.lines("\nThe fastest algorithms in symmetric memory, as measured\n");
         page.table(["collective", "PEs", "mode", "fastest, by size"], rows, [1]);
     }
 }

@@ -75,7 +75,7 @@ fn who_wins(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
         (name(*kind), sizes.iter().map(|bytes| at(bytes).and_then(cell)).collect())
     };
     document.heat(&Heat {
-        title: format!("{collective}: who wins in symmetric memory"),
+        title: format!("{collective}: the fastest algorithms in symmetric memory"),
         x_title: "Size of a block, bytes".to_owned(),
         y_title: "PEs and mode of synchronization".to_owned(),
         value_title: "Fastest".to_owned(),

@@ -34,7 +34,8 @@ fn with_launcher(script: &str, line: &str) -> String {
 fn missing_launcher_error_gives_advice() {
     for line in [BENCH, TUNE] {
         let said = complaint(OsStr::new(""), line);
-        let why = "--fabric mpi starts them by the mpirun in PATH: no mpirun here: install an MPI";
+        let why = "--fabric mpi starts them by the mpirun in PATH: no mpirun found: install an \
+                   MPI";
         assert!(said.contains(why), "{said}");
     }
 }
@@ -60,7 +61,7 @@ fn error_of_all_processes_is_shown_once() {
 fn session_without_outcome_is_an_error() {
     for line in [BENCH, TUNE] {
         let said = with_launcher("echo hello", line);
-        assert!(said.contains("the processes do not say what they measured"), "{said}");
+        assert!(said.contains("the processes printed no result"), "{said}");
     }
 }
 
@@ -70,7 +71,7 @@ fn impossible_shapes_are_refused_before_start() {
         ("bench point-to-point put-signal --fabric mpi:2", "put-signal is between 2 processes"),
         ("bench barrier --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
         ("tune --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
-        ("tune --fabric mpi", "say by --pes how many PEs"),
+        ("tune --fabric mpi", "give the number of PEs"),
     ] {
         let said = ended(OsStr::new(""), line, 2);
         assert!(said.contains(why), "{line}: {said}");
@@ -82,8 +83,8 @@ fn impossible_shapes_are_refused_before_start() {
 fn wrong_process_count_is_a_one_line_error() {
     let counted = "echo '{\"Started\":3}'; echo '{\"Started\":3}'";
     for (line, right) in [
-        ("topo --fabric mpi:2 --pes 4", "2 processes of 2 PEs, and mpirun started 3: use --pes 6"),
-        (BARRIER, "2 processes of 1 PEs, and mpirun started 3: use --pes 3"),
+        ("topo --fabric mpi:2 --pes 4", "2 processes of 2 PEs, but mpirun started 3: use --pes 6"),
+        (BARRIER, "2 processes of 1 PEs, but mpirun started 3: use --pes 3"),
     ] {
         let said = with_launcher(counted, line);
         assert!(said.contains(right), "{line}: {said}");

@@ -45,8 +45,8 @@ fn objects(text: &str) -> Vec<Value> {
 fn a_compiler_that_is_absent_or_fails_is_named_in_a_line() {
     let line = "bench collective all_reduce --bytes 8 --budget 0 --peers libgomp,libomp,hurdles";
     let page = page("echo 'no omp.h' >&2; exit 1", line);
-    let fails = "not measured: libgomp: gcc makes no program with OpenMP (on Debian, gcc would \
-                 bring it): gcc failed (exit status: 1): no omp.h";
+    let fails = "not measured: libgomp: gcc cannot compile a program with OpenMP (on Debian, \
+                 install gcc): gcc failed (exit status: 1): no omp.h";
     assert!(page.contains(fails), "{page}");
     assert!(says(&page, "not measured: libomp: no clang in PATH: on Debian, clang"), "{page}");
     assert!(page.contains(" hurdles strict "), "{page}");
@@ -92,7 +92,7 @@ fn nonsense_is_an_error_in_a_line() {
     assert!(of(&format!("{NAMED}\necho figure 64 fast")).contains(why));
     let why = "the program printed figures of [8] instead of [64] bytes";
     assert!(of(&format!("{NAMED}\necho figure 8 1.0")).contains(why));
-    let why = "not measured: libgomp: the program does not say who compiled it";
+    let why = "not measured: libgomp: the program does not name its compiler";
     assert!(of("echo hello").contains(why));
     let why = "gcc 0.0 of 64 B: program failed (exit status: 7): no threads";
     assert!(of(&format!("{NAMED}\necho no threads >&2; exit 7")).contains(why));
@@ -146,7 +146,7 @@ fn each_wait_policy_gets_launches() {
 fn missing_openmp_collective_is_reported_on_request() {
     let line = "bench collective scan --bytes 8 --budget 0";
     let asked = printed(OsStr::new(""), &format!("{line} --peers libgomp"));
-    assert!(says(&asked, "not measured: libgomp: OpenMP has no scan, but barrier"), "{asked}");
+    assert!(says(&asked, "not measured: libgomp: OpenMP has no scan: it has barrier"), "{asked}");
     assert!(!printed(OsStr::new(""), line).contains("libgomp"));
 }
 

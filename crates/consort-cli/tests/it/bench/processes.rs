@@ -49,7 +49,7 @@ fn warning_of_all_processes_is_shown_once() {
 fn unsupported_process_options_are_refused() {
     for (line, why) in [
         ("bench counting stencil --fabric processes", "unexpected argument '--fabric'"),
-        ("bench collective scan --fabric processes --peers std", "it is between threads"),
+        ("bench collective scan --fabric processes --peers std", "it works only between threads"),
     ] {
         let refused = consort(line);
         let error = String::from_utf8(refused.stderr).unwrap();

@@ -132,7 +132,7 @@ fn conflict_with_hosts_is_a_one_line_error() {
         ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: it cannot be read: it is a device"),
         ("-n 2 --hostfile nodes", "--hostfile nodes: it cannot be read: No such file"),
         ("-n 3 --hosts a,b --pes-per-process 2", "it must be a multiple of 2"),
-        ("-n 5 --hosts a:2,b:2", "5 processes are up to 3 on each of 2 hosts, and a has"),
+        ("-n 5 --hosts a:2,b:2", "5 processes on 2 hosts are up to 3 on each, but a has"),
         ("-n 2 --dry-run", "--dry-run: only with --hosts"),
         ("-n 2 --hosts localhost --dry-run", "--dry-run: all hosts are this machine"),
         ("-n 2 --pes-per-process 2", "--pes-per-process: only with --hosts"),
@@ -146,8 +146,8 @@ fn conflict_with_hosts_is_a_one_line_error() {
     let empty = tempfile::tempdir().expect("a folder");
     let broken = mpi("no licence", 3);
     for (folder, part) in [
-        (&empty, "there is no mpirun in PATH: load or install an MPI"),
-        (&broken, "mpirun tells no version: no licence"),
+        (&empty, "no mpirun in PATH: load or install an MPI"),
+        (&broken, "mpirun --version failed: no licence"),
     ] {
         let (status, text) = told(folder.path(), "-n 2 --hosts a", &[]);
         assert!(status == Some(1) && text.lines().count() == 1 && says(&text, part), "{text}");

@@ -146,7 +146,7 @@ fn ignored_setting_gets_one_warning() {
     for (name, value, part) in [
         ("CONSORT_PES_PER_PROCESS", "4", "CONSORT_PES_PER_PROCESS=4 does nothing here"),
         ("CONSORT_PLACEMENT", "in-turn", "CONSORT_PLACEMENT=in-turn does nothing here"),
-        ("CONSORT_PES", "3", "-n 1 says how many"),
+        ("CONSORT_PES", "3", "-n 1 is the number of PEs"),
     ] {
         let said = told(name, value);
         assert!(said.starts_with("warning: ") && said.lines().count() == 1, "{said}");

@@ -57,7 +57,7 @@ fn status_is_right_without_standard_error() {
 fn failed_output_write_is_reported_with_its_reason() {
     let (status, error) = redirected(">/dev/full", "echo text; exec sleep 60");
     assert_eq!(status, Some(1));
-    let part = "what the job writes cannot be written: No space left on device";
+    let part = "cannot write the job's output: No space left on device";
     assert!(error.contains(part), "{error}");
 }
 

@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 use super::{COMMAND, compile, consort, output, run, text};
 
 /// The warning of an exit without `shmem_finalize`, after the PE.
-const WARNING: &str = "it exited without a call of shmem_finalize, which the library has made for \
-                       it: call shmem_finalize before the program ends\n";
+const WARNING: &str = "it exited without calling shmem_finalize, so the library called it: call \
+                       shmem_finalize before the program ends\n";
 
 #[test]
 fn exit_without_finalize_ends_well_with_one_warning() {

@@ -26,7 +26,7 @@ fn wisdom_of_changed_algorithms_is_set_aside() {
         });
         lines.collect::<Vec<String>>().join("\n") + "\n"
     });
-    let message = "stale, all its algorithms have changed since version";
+    let message = "out of date, because all its algorithms have changed since version";
     let named = "explain barrier --wisdom wisdom.toml";
     place.run(named).fails(&[message, "run `consort tune` again"]);
     let shown = place.run("wisdom show").succeeds();

@@ -9,7 +9,7 @@ fn processes_of_an_mpi_have_wisdom_for_each_shape() {
     let place = Place::new();
     let page = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
     assert!(page.contains("two_level") && says(&page, "tune --fabric mpi:2 --pes 4"), "{page}");
-    place.run("tune --fabric mpi").misused("say by --pes how many PEs your programs have");
+    place.run("tune --fabric mpi").misused("give the number of PEs of your programs with --pes");
     place.run("tune --fabric mpi:2 --pes 3").misused("it must be a multiple of 2");
 }
 

@@ -93,7 +93,7 @@ pub fn allowed(mask: io::Result<Mask>) -> Vec<u32> {
 pub fn pin(cpu: u32) -> io::Result<()> {
     let index = cpu as usize;
     if index >= MOST {
-        let message = format!("cpu {cpu} is past the last that a mask holds");
+        let message = format!("cpu {cpu} is too large for a processor mask");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let mut mask = Mask::empty();

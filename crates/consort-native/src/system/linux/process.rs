@@ -55,8 +55,8 @@ pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
         let error = of_call(&format!("open {path}"), &error);
         match error.kind() {
             io::ErrorKind::PermissionDenied => {
-                let why = "processes must be of one user, who may trace them: see \
-                           /proc/sys/kernel/yama/ptrace_scope, and `hidepid` of /proc";
+                let why = "the processes must belong to one user with permission to trace them: \
+                           see /proc/sys/kernel/yama/ptrace_scope, and `hidepid` of /proc";
                 io::Error::new(error.kind(), format!("{error}: {why}"))
             }
             _ => error,

@@ -41,9 +41,9 @@ pub(super) fn warn_once() {
 fn text(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (count, _) = launched(variable).filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(
-        "a launcher has started {count} copies of this program, and each runs a job of its own \
-         whose PEs are threads: use `Pes::from_env` so that the processes are the PEs of one job, \
-         or start one process"
+        "a launcher has started {count} copies of this program, and each runs a separate job of \
+         threads: use `Pes::from_env` so that the processes are the PEs of one job, or start one \
+         process"
     ))
 }
 

@@ -257,7 +257,7 @@ mod tests {
         );
         assert!(refusal(48, &["flat"], &["k=2"]).ends_with("there are none"));
         assert_eq!(refusal(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");
-        assert!(refusal(48, &[], &["k=48"]).ends_with("k is 48, and in 48 PEs at most 47"));
+        assert!(refusal(48, &[], &["k=48"]).ends_with("k is 48, but 48 PEs allow at most 47"));
         assert!(refusal(48, &["oc_bcast"], &["k=2,48"]).ends_with("at most 47"));
         let chunk = refusal(48, &["oc_bcast"], &["chunk_bytes=4097"]);
         assert!(chunk.ends_with("two chunks of 4097 B do not fit the message buffer, 8192 B"));

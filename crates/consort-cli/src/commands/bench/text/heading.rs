@@ -62,7 +62,7 @@ fn arrival(run: &RunSettings) -> Option<String> {
         return None;
     }
     Some(match (run.conditions.arrival, run.mode) {
-        (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
+        (Arrival::Together, _) => "all PEs enter a call together".to_owned(),
         (Arrival::Skewed, Mode::Throughput) => format!(
             "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
         ),
