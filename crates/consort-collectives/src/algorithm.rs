@@ -396,13 +396,13 @@ macro_rules! registry {
         $(; $(use $shared:ident;)* $(compositions $($of_any:ident: $of:ident),*)?)?
     ) => {
         $(
-            #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]
+            #[allow(missing_docs, reason = "the head of the file describes the algorithm")]
             pub mod $file;
             pub use $file::{$($algorithm),+};
         )*
         $($($(
             #[cfg(feature = "compositions")]
-            #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]
+            #[allow(missing_docs, reason = "the head of the file describes the algorithm")]
             pub mod $of_any;
             #[cfg(feature = "compositions")]
             pub use $of_any::$of;

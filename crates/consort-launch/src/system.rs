@@ -1,6 +1,6 @@
 //! Signals, and the preparation of a process before its program.
 
-#![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
+#![expect(unsafe_code, reason = "uses signals and fork, and runs code between fork and exec")]
 
 use std::{
     cell::Cell,

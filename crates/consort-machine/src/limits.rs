@@ -3,8 +3,8 @@
 //! The system returns an error number, which does not name the limit that was reached. Linux
 //! reports limits and usage in `/proc`; other systems report less.
 
-#![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
-#![cfg_attr(all(unix, not(miri)), expect(unsafe_code, reason = "asks the system for limits"))]
+#![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "this system reports no limits"))]
+#![cfg_attr(all(unix, not(miri)), expect(unsafe_code, reason = "makes system calls"))]
 
 use std::{fs, io, sync::OnceLock};
 

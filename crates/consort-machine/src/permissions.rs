@@ -1,6 +1,6 @@
 //! The user of this process, and the places from which it may run programs.
 
-#![cfg_attr(unix, expect(unsafe_code, reason = "asks the system"))]
+#![cfg_attr(unix, expect(unsafe_code, reason = "makes system calls"))]
 
 use std::path::Path;
 

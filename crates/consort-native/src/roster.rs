@@ -3,7 +3,7 @@
 //! A child walks a roster without a lock, because another thread of the parent might have held one.
 //! So a slot is never freed: it is reused once its value has been removed.
 
-#![expect(unsafe_code, reason = "a list without locks, of addresses")]
+#![expect(unsafe_code, reason = "a lock-free list of addresses")]
 
 use std::{
     ops::Deref,

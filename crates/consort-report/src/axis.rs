@@ -173,7 +173,7 @@ pub fn plain(value: f64) -> String {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "the zeros after the point of a double"
+                reason = "the number of zeros after the point of a double"
             )]
             let zeros = zeros as usize;
             zeros + 2

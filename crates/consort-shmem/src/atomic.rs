@@ -104,7 +104,7 @@ pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Location), change:
     let before = if size_of::<T>() == 4 {
         // SAFETY: an aligned word of symmetric memory.
         let word = unsafe { AtomicU32::from_ptr(at.cast()) };
-        #[expect(clippy::cast_possible_truncation, reason = "the word's own bits")]
+        #[expect(clippy::cast_possible_truncation, reason = "the word has only these bits")]
         u64::from(change!(word, change, |bits: u64| bits as u32))
     } else {
         // SAFETY: an aligned word of symmetric memory.

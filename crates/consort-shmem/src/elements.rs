@@ -55,7 +55,7 @@ words! {
 
 /// Returns the bits of a word of 4 bytes.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the word's own bits")]
+#[expect(clippy::cast_possible_truncation, reason = "the word has only these bits")]
 const fn low(bits: u64) -> u32 {
     bits as u32
 }
@@ -67,7 +67,7 @@ impl Amo for usize {
     }
 
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "of a word of this size")]
+    #[expect(clippy::cast_possible_truncation, reason = "the word has only these bits")]
     fn of_bits(bits: u64) -> Self {
         bits as Self
     }

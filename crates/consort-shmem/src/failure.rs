@@ -1,6 +1,6 @@
 //! Misuse and failures: one line on standard error, and the end of the process and its job.
 
-#![expect(unsafe_code, reason = "ends the process as a program in C does")]
+#![expect(unsafe_code, reason = "ends the process like a C program")]
 
 use std::{
     fmt,

@@ -18,10 +18,10 @@
 //! | `collectives`, `reductions`, `active_sets` | collective routines, by Consort's algorithms |
 //! | `elements` | the types of elements, and the operators on them |
 #![cfg(target_os = "linux")]
-#![expect(unsafe_code, reason = "the memory is that of C programs")]
+#![expect(unsafe_code, reason = "accesses the memory of C programs")]
 #![expect(
     clippy::multiple_unsafe_ops_per_block,
-    reason = "one promise of a C program covers all that a routine does with an argument"
+    reason = "one promise of a C program covers all uses of an argument in a routine"
 )]
 #![expect(clippy::too_many_arguments, reason = "routines have the parameters of the specification")]
 

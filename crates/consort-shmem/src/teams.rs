@@ -137,7 +137,7 @@ pub unsafe fn split_strided(
 ///
 /// # Safety
 /// The configurations are null or readable, and the teams are variables.
-#[expect(clippy::too_many_arguments, reason = "those of C")]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the C routine")]
 pub unsafe fn split_2d(
     parent_team: Team,
     xrange: c_int,

@@ -6,7 +6,7 @@
 //! | second | the number of words that follow |
 //! | others | the closure |
 
-#![expect(unsafe_code, reason = "closures of all types lie in one array")]
+#![expect(unsafe_code, reason = "stores closures of any type in one array")]
 
 use std::{
     any::Any,

@@ -1,6 +1,6 @@
 //! Stacks and queues from the literature, for values of any type and any threads.
 
-#![expect(unsafe_code, reason = "values travel as the addresses of their boxes")]
+#![expect(unsafe_code, reason = "passes values as the addresses of their boxes")]
 
 use std::{cell::Cell, fmt, marker::PhantomData};
 

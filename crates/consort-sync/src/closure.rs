@@ -1,6 +1,6 @@
 //! Closures as requests: a word that says how to execute a closure, and a word with its address.
 
-#![expect(unsafe_code, reason = "closures travel as words between threads")]
+#![expect(unsafe_code, reason = "passes closures between threads as words")]
 
 use std::{
     any::Any,

@@ -1,6 +1,6 @@
 //! Data that threads use through closures. One thread at a time executes them.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use std::{fmt, sync::atomic::Ordering::Relaxed};
 

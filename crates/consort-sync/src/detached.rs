@@ -1,6 +1,6 @@
 //! Closures whose threads do not wait: detached ones, and those with a result for later.
 
-#![expect(unsafe_code, reason = "closures travel as words between threads")]
+#![expect(unsafe_code, reason = "passes closures between threads as words")]
 
 use std::{
     future::Future,

@@ -2,7 +2,7 @@
 //!
 //! [`Mutex`] is a type because an alias has no default lock in expressions.
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 use std::{fmt, mem::ManuallyDrop};
 

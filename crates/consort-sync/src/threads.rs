@@ -1,6 +1,6 @@
 //! State that each thread keeps of an object, by the thread's number.
 
-#![expect(unsafe_code, reason = "each thread uses what is its own")]
+#![expect(unsafe_code, reason = "each thread uses only its own state")]
 
 use std::{array, cell::UnsafeCell, sync::OnceLock};
 

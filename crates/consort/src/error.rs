@@ -195,7 +195,7 @@ pub enum Error {
 }
 
 impl fmt::Display for Error {
-    #[expect(clippy::too_many_lines, reason = "a line for each error")]
+    #[expect(clippy::too_many_lines, reason = "has a line for each error")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PeFailed { rank, reason } => write!(f, "PE {rank} failed: {reason}"),

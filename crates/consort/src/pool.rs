@@ -6,7 +6,7 @@
 //! PEs watch. Each PE ends by storing the number in its own line, which the caller watches. So a
 //! region costs two transfers of a cache line in addition to its program. PEs sleep in long waits.
 
-#![expect(unsafe_code, reason = "passes a borrowed program to threads that run it meanwhile")]
+#![expect(unsafe_code, reason = "passes a borrowed program to other threads")]
 
 use std::{
     cell::RefCell,

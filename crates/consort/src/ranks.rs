@@ -1,6 +1,6 @@
 //! The PEs of a job, and the state of each: whether a thread runs it.
 
-#![expect(unsafe_code, reason = "a PE goes on on another thread")]
+#![expect(unsafe_code, reason = "a PE continues on another thread")]
 
 use std::{
     io,

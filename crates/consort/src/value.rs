@@ -4,7 +4,7 @@
 //! infers, separates the implementations: plain data is an open set of types, to which `bytemuck`
 //! might add any.
 
-#![expect(unsafe_code, reason = "says that a packed tuple is plain data")]
+#![expect(unsafe_code, reason = "declares that a packed tuple is plain data")]
 
 use std::{borrow::Cow, marker::PhantomData};
 
@@ -211,14 +211,14 @@ macro_rules! tuples {
             type Packed = tuples!(@type $first $($other)+);
 
             #[inline]
-            #[expect(non_snake_case, reason = "values are named as their types")]
+            #[expect(non_snake_case, reason = "values have the names of their types")]
             fn pack(self) -> Self::Packed {
                 let ($first, $($other),+) = self;
                 tuples!(@pack $first $($other)+)
             }
 
             #[inline]
-            #[expect(non_snake_case, reason = "values are named as their types")]
+            #[expect(non_snake_case, reason = "values have the names of their types")]
             fn unpack(tuples!(@pattern $first $($other)+): Self::Packed) -> Self {
                 ($first::unpack($first), $($other::unpack($other)),+)
             }

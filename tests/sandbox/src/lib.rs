@@ -13,7 +13,11 @@
 //! starts inherit the environment, with the test's additions. The program that created the folder
 //! removes it at its end.
 
-#![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
+#![expect(
+    unsafe_code,
+    reason = "changes the environment, runs functions before and after `main`, \
+                                 and forks"
+)]
 
 pub mod children;
 pub mod commands;

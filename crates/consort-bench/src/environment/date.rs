@@ -1,6 +1,6 @@
 //! The date in UTC.
 
-#![expect(clippy::disallowed_types, reason = "dates for people")]
+#![expect(clippy::disallowed_types, reason = "dates for readers")]
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -125,7 +125,7 @@ impl Session {
         match self.fabric {
             // SAFETY: each PE passes its own rank, which is below `pes`. All PEs make the calls
             // that PE 0 decides, in the same order and on buffers of the same lengths.
-            #[expect(unsafe_code, reason = "peers trust their callers to match")]
+            #[expect(unsafe_code, reason = "relies on callers to make matching calls")]
             Fabric::Threads => unsafe { peers(self.pes) },
             _ => Vec::new(),
         }

@@ -2,7 +2,7 @@
 //!
 //! PE 0's decisions lie in its part of the memory; each PE's spans and counts lie in its own part.
 
-#![expect(unsafe_code, reason = "two PEs play ping-pong by loads and stores of their own")]
+#![expect(unsafe_code, reason = "views words of symmetric memory as a ping-pong")]
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The barriers of the thread libraries, behind one trait.
 //!
 //! Each implementation adds only the selection of a rank's own state, for libraries that need one.
-#![expect(unsafe_code, reason = "libraries want a rank's own state, and a C barrier")]
+#![expect(unsafe_code, reason = "the libraries need per-rank state and a C barrier")]
 
 use std::cell::UnsafeCell;
 

@@ -103,7 +103,11 @@ fn times(mut once: impl FnMut()) -> f64 {
     median(&mut all)
 }
 
-#[expect(unsafe_code, reason = "signals, and a system call that the libraries do not have")]
+#[expect(
+    unsafe_code,
+    reason = "uses signals, and a system call for which the libraries have no \
+                                function"
+)]
 mod linux {
     use std::{
         io, mem,

@@ -67,7 +67,7 @@ impl Line {
     /// [`Line::address`] returned this address.
     #[inline(always)]
     #[must_use]
-    #[expect(unsafe_code, reason = "queues of nodes are linked by addresses in words")]
+    #[expect(unsafe_code, reason = "links queues of nodes by addresses in words")]
     #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
     pub unsafe fn at(address: u64) -> &'static Self {
         let line = std::ptr::with_exposed_provenance::<Self>(address as usize);
@@ -82,7 +82,7 @@ impl Line {
     /// Returns the line as four pairs of words.
     #[inline(always)]
     #[must_use]
-    #[expect(unsafe_code, reason = "a view of the same words")]
+    #[expect(unsafe_code, reason = "makes a view of the same words")]
     pub const fn pairs(&self) -> &[Pair; 4] {
         // SAFETY: both are eight consecutive words, and a line has a larger alignment than a pair.
         unsafe { &*std::ptr::from_ref(self).cast::<[Pair; 4]>() }

@@ -7,7 +7,7 @@
 //! All operations except waits are ready at once. A wait may be pending, and never spins
 //! internally.
 
-#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+#![expect(unsafe_code, reason = "relies on locks, and on their machine, for exclusive access")]
 
 mod line;
 mod mailbox;

@@ -1,6 +1,6 @@
 //! The machine that the program runs on.
 
-#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+#![expect(unsafe_code, reason = "relies on locks, and on their machine, for exclusive access")]
 
 use std::{
     convert::Infallible,

@@ -10,7 +10,7 @@
 //!
 //! After that, all threads lock the mutex. On systems without such a fence there is no bias.
 
-#![expect(unsafe_code, reason = "gives out what it guards")]
+#![expect(unsafe_code, reason = "returns references to the guarded data")]
 
 use std::{
     cell::UnsafeCell,

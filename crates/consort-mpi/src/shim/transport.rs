@@ -3,7 +3,7 @@
 //! A frame is a message. Transfers are messages too, from the memory of one process to that of
 //! another, with a posted receive for each.
 
-#![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
+#![expect(unsafe_code, reason = "passes on the callers' promise about their memory")]
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Memory of far PEs. Packets carry what is copied to and from it.
 
-#![expect(unsafe_code, reason = "bytes arrive in memory that the call vouches for")]
+#![expect(unsafe_code, reason = "receives bytes into memory that the call keeps valid")]
 
 use std::{
     future::Future,

@@ -1,6 +1,6 @@
 //! A handle to a peer's memory.
 
-#![expect(unsafe_code, reason = "an address may go to other threads")]
+#![expect(unsafe_code, reason = "an address may be sent to other threads")]
 
 use consort_fabric::Rank;
 

@@ -1,6 +1,6 @@
 //! A nonblocking call that has a number: the state that its operation owns.
 
-#![expect(unsafe_code, reason = "declares what its callers must see to")]
+#![expect(unsafe_code, reason = "declares requirements on its callers")]
 
 use std::sync::Arc;
 

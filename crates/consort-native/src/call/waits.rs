@@ -1,6 +1,6 @@
 //! The futures of a call's waits. They never spin: a pending future reports the word to watch.
 
-#![expect(unsafe_code, reason = "a message is received into memory that the call vouches for")]
+#![expect(unsafe_code, reason = "receives a message into memory that the call keeps valid")]
 
 use std::{
     future::Future,

@@ -1,6 +1,6 @@
 //! A PE's identity in a team, and the state that its calls need.
 
-#![expect(unsafe_code, reason = "declares what its callers must see to")]
+#![expect(unsafe_code, reason = "declares requirements on its callers")]
 
 use std::{
     cell::{Cell, RefCell, UnsafeCell},

@@ -1,6 +1,6 @@
 //! Numbers calls and begins them.
 
-#![expect(unsafe_code, reason = "declares what its callers must see to")]
+#![expect(unsafe_code, reason = "declares requirements on its callers")]
 
 use std::sync::{Arc, atomic::Ordering::Release};
 

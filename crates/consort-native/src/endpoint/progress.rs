@@ -1,6 +1,6 @@
 //! Progress: work for the PE's nonblocking calls and for its peers.
 
-#![expect(unsafe_code, reason = "declares what its callers must see to")]
+#![expect(unsafe_code, reason = "declares requirements on its callers")]
 
 use std::{
     future::Future,

@@ -1,6 +1,6 @@
 //! Begins transfers of long data and waits for them. `transfers` describes the protocol.
 
-#![expect(unsafe_code, reason = "transfers keep memory that their calls vouch for")]
+#![expect(unsafe_code, reason = "stores addresses of memory that calls keep valid")]
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 //! that began before may outlast the exposure: `Job::end_far_exposures` waits for them before the
 //! call ends.
 
-#![expect(unsafe_code, reason = "memory is kept with the exposure that vouches for it")]
+#![expect(unsafe_code, reason = "stores an address with the exposure that keeps it valid")]
 
 use std::collections::HashMap;
 

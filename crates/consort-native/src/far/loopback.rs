@@ -5,7 +5,7 @@
 //! from a seed. The receiver draws one of the senders whose next frame is due. So frames of
 //! different pairs overtake each other, and frames of one pair keep their order.
 
-#![expect(unsafe_code, reason = "copies between regions whose users vouch for them")]
+#![expect(unsafe_code, reason = "copies between regions that their users keep valid")]
 
 use std::{
     collections::{HashMap, VecDeque},

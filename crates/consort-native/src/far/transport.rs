@@ -1,6 +1,6 @@
 //! The transport: it carries frames between the processes of a job.
 
-#![expect(unsafe_code, reason = "a transfer keeps the memory that its beginner vouches for")]
+#![expect(unsafe_code, reason = "stores the address of memory that the caller keeps valid")]
 
 use std::fmt;
 

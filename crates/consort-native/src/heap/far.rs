@@ -6,7 +6,7 @@
 //!
 //! For languages whose operands are addresses, there are puts and gets of bytes at any address.
 
-#![expect(unsafe_code, reason = "transfers keep the memory of their callers")]
+#![expect(unsafe_code, reason = "stores addresses of memory that callers keep valid")]
 
 use consort_fabric::{Atomic, Rank, Signal};
 

@@ -163,7 +163,7 @@ mod tests {
     /// Performs an operation on a single 4-byte word: the oracle.
     fn on_u32(word: &mut u32, operation: Atomic) -> u32 {
         let before = *word;
-        #[expect(clippy::cast_possible_truncation, reason = "the oracle has 4 bytes")]
+        #[expect(clippy::cast_possible_truncation, reason = "the oracle uses 4 bytes")]
         let low = |bits: u64| bits as u32;
         match operation {
             Atomic::Load => {}

@@ -10,7 +10,7 @@
 //!
 //! Calls check the failure flag anyway, so this costs them nothing.
 
-#![expect(unsafe_code, reason = "looks at all jobs in a forked child")]
+#![expect(unsafe_code, reason = "accesses all jobs in a forked child")]
 
 use std::sync::{Arc, Once};
 

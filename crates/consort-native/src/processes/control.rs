@@ -3,7 +3,7 @@
 //!
 //! Nothing in it is trusted as an address. Offsets and sizes are checked when they are mapped.
 
-#![expect(unsafe_code, reason = "says what may lie in a segment")]
+#![expect(unsafe_code, reason = "declares which types a segment may hold")]
 
 use std::{
     mem::offset_of,

@@ -14,7 +14,7 @@
 //! that has failed. Then it revokes its exposures, like a blocking call. An operator may also panic
 //! when it is dropped. Its operation has then ended anyway, and the others are not affected.
 
-#![expect(unsafe_code, reason = "declares what operations must see to")]
+#![expect(unsafe_code, reason = "declares requirements on operations")]
 
 use std::{
     collections::VecDeque,

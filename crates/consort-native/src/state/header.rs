@@ -1,6 +1,6 @@
 //! The state of a job, and of each of its PEs in any team.
 
-#![expect(unsafe_code, reason = "says what may lie in a segment")]
+#![expect(unsafe_code, reason = "declares which types a segment may hold")]
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 

@@ -23,7 +23,8 @@ macro_rules! routine {
         const _: () = {
             #[unsafe(export_name = concat!("pshmem_", $($part),+))]
             unsafe extern "C" fn routine($($parameter: $type),*) $(-> $result)? {
-                #[allow(unused_unsafe, clippy::allow_attributes, reason = "some have no promise")]
+                #[allow(unused_unsafe, clippy::allow_attributes, reason = "some routines make no \
+                                                                           unsafe call")]
                 // SAFETY: the specification requires this of the program.
                 unsafe { $body }
             }

@@ -8,7 +8,7 @@
     unsafe_code,
     clippy::multiple_unsafe_ops_per_block,
     clippy::undocumented_unsafe_blocks,
-    reason = "the routines are those of C, on the tests' own memory"
+    reason = "calls the C routines on the tests' memory"
 )]
 
 use consort_sandbox as _;

@@ -4,7 +4,7 @@
 //! it takes the whole list and executes it in the order of arrival. The thread that finds the list
 //! empty makes sure that an operation follows, so the others need not.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+#![expect(unsafe_code, reason = "links nodes by addresses")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 

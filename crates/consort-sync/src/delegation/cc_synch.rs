@@ -14,7 +14,11 @@
 //! In the paper `STATE` is two flags, and the limit on a combiner's operations includes its own.
 //! Cost: two line transfers per request on the combiner.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
+#![expect(
+    unsafe_code,
+    reason = "links nodes by addresses, and relies on a scheme for exclusive \
+                                 access"
+)]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

@@ -4,7 +4,7 @@
 //! of a queue executes requests, it takes a lock that all queues share. So the data moves between
 //! groups once for many operations.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use std::cell::Cell;
 

@@ -18,7 +18,11 @@
 //! that is retired, because a thread may add to the `n_ops` of a node that it read long ago. Such
 //! additions fail, so `n_ops` may exceed `MAX_OPS` by any number of them.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
+#![expect(
+    unsafe_code,
+    reason = "links nodes by addresses, and relies on a scheme for exclusive \
+                                 access"
+)]
 
 use std::{
     cell::Cell,

@@ -1,6 +1,6 @@
 //! A lock under which each thread executes its own operations.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use consort_machine::Machine;
 

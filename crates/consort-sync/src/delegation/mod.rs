@@ -13,7 +13,7 @@
 //! An operation is a word, such as a number or the address of a function. Its argument and its
 //! result are a word each. A [`Backlog`] holds operations whose threads do not wait.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 mod backlog;
 mod backoff;

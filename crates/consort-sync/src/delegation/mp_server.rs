@@ -3,7 +3,7 @@
 //! A server receives requests as messages, executes them, and answers. It reads only its own queue
 //! and does not wait for answers to arrive, so it touches no memory that others write.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -15,7 +15,7 @@
 //! | `ANSWER` | 2 x the result + the number's lowest bit | server |
 //! | `OWNER` | 1 while a thread uses a slot that several share | client |
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

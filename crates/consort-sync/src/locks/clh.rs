@@ -4,7 +4,11 @@
 //! node. A failed attempt may leave its node in the queue, with the address of the node before it:
 //! the next thread continues there (Scott and Scherer 2001, section 3).
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
+#![expect(
+    unsafe_code,
+    reason = "links nodes by addresses, and relies on a lock for exclusive \
+                                 access"
+)]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

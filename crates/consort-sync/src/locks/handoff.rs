@@ -21,7 +21,11 @@
 //! A thread first tries to exchange 0 for `HELD`: checking first would cost one more transfer of a
 //! line that another thread has written.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
+#![expect(
+    unsafe_code,
+    reason = "links nodes by addresses, and relies on a lock for exclusive \
+                                 access"
+)]
 
 use std::{
     mem::replace,

@@ -7,7 +7,7 @@
 //! Algorithm 3 keeps the next thread in a thread-local variable. Here it is the token, and each
 //! lock has a separate queue, so a thread may hold several locks.
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

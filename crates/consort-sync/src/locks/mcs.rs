@@ -4,7 +4,11 @@
 //! which it waits. Its predecessor clears a word there to hand over the lock. Two words of the line
 //! belong to the lock, the others to the holder.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
+#![expect(
+    unsafe_code,
+    reason = "links nodes by addresses, and relies on a lock for exclusive \
+                                 access"
+)]
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 

@@ -12,7 +12,7 @@
 //! First come, first served is fair, but slow where threads outnumber the processors, because the
 //! next thread may have to be woken first.
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 mod clh;
 mod handoff;

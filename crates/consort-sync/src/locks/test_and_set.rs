@@ -3,7 +3,7 @@
 //! One word: 1 while the lock is held. A thread that finds it held waits until it is 0 and tries
 //! again. After each failure it rests twice as long, so that fewer threads try at once.
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

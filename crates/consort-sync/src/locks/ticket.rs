@@ -3,7 +3,7 @@
 //! Two words: the next ticket, and the ticket that holds the lock. A thread takes a ticket and
 //! waits until that ticket is served.
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

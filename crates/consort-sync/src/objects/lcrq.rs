@@ -15,7 +15,7 @@
 //! For clusters, each ring records the cluster whose turn it is. A thread of another cluster waits
 //! for a time before it takes the turn for its own.
 
-#![expect(unsafe_code, reason = "rings are linked by addresses")]
+#![expect(unsafe_code, reason = "links rings by addresses")]
 
 use std::{
     cell::Cell,

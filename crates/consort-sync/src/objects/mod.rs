@@ -12,7 +12,7 @@
 //! for the threads of a program; for values of any type use [`Stack`](crate::Stack) and
 //! [`Queue`](crate::Queue).
 
-#![expect(unsafe_code, reason = "containers of addresses are trusted to return each once")]
+#![expect(unsafe_code, reason = "relies on containers of addresses to return each address once")]
 
 mod counter;
 mod crq;

@@ -3,7 +3,7 @@
 //! One scheme executes all operations, or one scheme puts and another takes: then the code itself
 //! must coordinate the two.
 
-#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use std::future::Future;
 

@@ -4,7 +4,7 @@
 //! its beginning. So each may have its own scheme. They then share only the word `NEXT` of a node,
 //! which is therefore released and acquired.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+#![expect(unsafe_code, reason = "links nodes by addresses")]
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

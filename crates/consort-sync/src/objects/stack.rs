@@ -1,6 +1,6 @@
 //! A stack under a scheme: a list of nodes.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+#![expect(unsafe_code, reason = "links nodes by addresses")]
 
 use std::sync::atomic::Ordering::Relaxed;
 

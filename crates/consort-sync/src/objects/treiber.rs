@@ -10,7 +10,7 @@
 //! Nodes are lines, which are never freed, so a node that is gone may be read: the exchange then
 //! fails.
 
-#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+#![expect(unsafe_code, reason = "links nodes by addresses")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 

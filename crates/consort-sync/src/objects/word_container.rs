@@ -1,6 +1,6 @@
 //! Containers of words for the threads of a program, without a launch.
 
-#![expect(unsafe_code, reason = "each thread has what it keeps of a container")]
+#![expect(unsafe_code, reason = "keeps state of a container per thread")]
 
 use std::fmt;
 

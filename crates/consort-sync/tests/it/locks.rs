@@ -175,7 +175,7 @@ fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
     for _ in 0..10 {
         let mutex = Mutex::with(R::NEW, Arc::new(()));
         let inner = Arc::clone(&mutex.lock());
-        #[expect(clippy::mem_forget, reason = "the test is about that")]
+        #[expect(clippy::mem_forget, reason = "this test forgets a guard on purpose")]
         std::mem::forget(mutex.lock());
         assert!(mutex.is_locked());
         let moved = Box::new(mutex);

@@ -140,7 +140,7 @@ macro_rules! for_each_scheme {
     };
     (@modules $tests:tt $($module:ident: |$data:ident| $make:expr);*) => {
         $(mod $module {
-            #[allow(unused_imports, reason = "a module uses few of them")]
+            #[allow(unused_imports, reason = "each module uses only a few of them")]
             use $crate::schemes::makers::*;
             $crate::schemes::for_each_scheme! { @tests $tests |$data| $make }
         })*

@@ -121,7 +121,7 @@ impl<'p> Team<'p> {
     ///
     /// # Safety
     /// All that `buffers` and `finish` borrow must live until the operation has been dropped.
-    #[expect(unsafe_code, reason = "declares what borrowed data must see to")]
+    #[expect(unsafe_code, reason = "declares requirements on borrowed data")]
     unsafe fn launch<'f, C, B>(
         &self,
         ready: Arc<dyn Ready>,

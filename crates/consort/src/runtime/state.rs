@@ -113,7 +113,7 @@ impl State {
         assert!(self.is_freed.replace(false), "a state serves one team at a time");
         // SAFETY: the team of this state is freed, so none of its calls is alive. Nothing else
         // borrows its group, because this crate never keeps a borrow of a group.
-        #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
+        #[expect(unsafe_code, reason = "reuses the state of a freed team for another")]
         unsafe {
             self.endpoint.serve_again(part);
         }
@@ -331,7 +331,7 @@ impl<'p> Hold<'p> {
         // returns, and this function holds the only one. A nonblocking call, which a helper may
         // still end, has its own reference to the group. So nothing borrows the group from the
         // endpoint, because this crate never keeps such a borrow.
-        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
+        #[expect(unsafe_code, reason = "frees the memory of a team")]
         unsafe {
             self.endpoint.leave();
         }

@@ -12,7 +12,7 @@
 //! A process reads a file once, and again only after it has changed. A launch looks for it once,
 //! before its PEs start, so that all of them decide in the same way.
 
-#![expect(clippy::disallowed_types, reason = "the times of files")]
+#![expect(clippy::disallowed_types, reason = "file times")]
 
 use std::{
     collections::BTreeMap,

@@ -91,7 +91,7 @@ pub(super) const fn width_of<W: Word>() -> Width {
 }
 
 /// Returns the low 32 bits.
-#[expect(clippy::cast_possible_truncation, reason = "a word of 32 bits has no others")]
+#[expect(clippy::cast_possible_truncation, reason = "a word of 32 bits has no higher bits")]
 const fn low(bits: u64) -> u32 {
     bits as u32
 }
@@ -141,7 +141,7 @@ impl Word for usize {
         self as u64
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a word of fewer bits has no others")]
+    #[expect(clippy::cast_possible_truncation, reason = "a shorter word has no higher bits")]
     fn from_bits(bits: u64) -> Self {
         bits as Self
     }

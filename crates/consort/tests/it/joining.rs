@@ -295,7 +295,7 @@ fn a_panic_reaches_the_others() {
 }
 
 #[test]
-#[expect(clippy::mem_forget, reason = "a program may do so")]
+#[expect(clippy::mem_forget, reason = "a program may forget it")]
 fn a_thread_that_ends_without_leaving_fails_the_job() {
     let job = job(2);
     let met = Barrier::new(2);

@@ -197,7 +197,7 @@ fn forgotten_memory_stays_allocated() {
             let world = pe.world();
             let forgotten = world.symmetric::<u8>(MB - 1024)?;
             if world.rank() == Rank(0) {
-                #[expect(clippy::mem_forget, reason = "what a program may do")]
+                #[expect(clippy::mem_forget, reason = "a program may forget it")]
                 std::mem::forget(forgotten);
             }
             assert!(world.symmetric::<u8>(2048).is_err());

@@ -1,6 +1,6 @@
 //! The machine as a simulated thread sees it.
 
-#![expect(unsafe_code, reason = "locks must exclude, and rely on the machine for that")]
+#![expect(unsafe_code, reason = "relies on locks, and on their machine, for exclusive access")]
 
 use std::{array::from_ref, convert::Infallible, future::ready, sync::atomic::Ordering};
 

@@ -29,7 +29,7 @@ static ZEROS: [AtomicU64; 100_000] = [const { AtomicU64::new(0) }; 100_000];
 struct Large(UnsafeCell<MaybeUninit<[u8; 1 << 30]>>);
 
 // SAFETY: only `byte` uses the memory, by atomic operations.
-#[expect(unsafe_code, reason = "a large static variable")]
+#[expect(unsafe_code, reason = "shares a large static variable")]
 unsafe impl Sync for Large {}
 
 static LARGE: Large = Large(UnsafeCell::new(MaybeUninit::uninit()));
@@ -38,7 +38,7 @@ impl Large {
     fn byte(&self) -> &AtomicU8 {
         let first = self.0.get().cast::<u8>();
         // SAFETY: within the memory, which stays, and is a static variable, initially zero.
-        #[expect(unsafe_code, reason = "a large static variable")]
+        #[expect(unsafe_code, reason = "shares a large static variable")]
         unsafe {
             AtomicU8::from_ptr(first.wrapping_add(12_345))
         }
@@ -88,7 +88,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let job: Arc<Job> = Job::of_processes(config, &member).expect("a job");
     // SAFETY: this is the first action of this process.
-    #[expect(unsafe_code, reason = "tests what is unsafe")]
+    #[expect(unsafe_code, reason = "tests an unsafe function")]
     unsafe { statics.share(&job, own) }.expect("the variables are mapped");
     let one_sided = OneSided::new(&job, own);
     meet(one_sided, pes, 1);

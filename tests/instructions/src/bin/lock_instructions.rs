@@ -9,7 +9,11 @@
 //! cargo run --release -p consort-instructions --bin lock_instructions -- mcs
 //! ```
 
-#![expect(unsafe_code, reason = "a lock is trusted to exclude, and its nodes have addresses")]
+#![expect(
+    unsafe_code,
+    reason = "relies on a lock for exclusive access, and uses addresses of \
+                                 nodes"
+)]
 
 use std::{
     env,

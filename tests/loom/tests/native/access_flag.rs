@@ -1,7 +1,7 @@
 //! A PE exposes a buffer to another, which copies it and detaches it. When the job fails, the owner
 //! leaves without waiting for that, and reuses the buffer, but never while the other copies.
 
-#![expect(unsafe_code, reason = "shares a buffer as a call does, for loom to check")]
+#![expect(unsafe_code, reason = "shares a buffer like a call, so that loom checks it")]
 
 use std::sync::{
     Arc,

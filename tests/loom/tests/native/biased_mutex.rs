@@ -1,6 +1,6 @@
 //! A lock that is biased to one thread, while another ends the bias.
 
-#![expect(unsafe_code, reason = "gives tokens to threads, and changes what a lock guards")]
+#![expect(unsafe_code, reason = "assigns tokens to threads, and changes data under a lock")]
 
 use consort_machine::{BiasedMutex, ThreadToken};
 use loom::{

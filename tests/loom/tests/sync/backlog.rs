@@ -1,6 +1,6 @@
 //! Detached operations: each is executed once and alone, in its thread's order, and none is left.
 
-#![expect(unsafe_code, reason = "loom's cells give pointers")]
+#![expect(unsafe_code, reason = "loom's cells return pointers")]
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Threads that apply operations: each is served once and alone, and its reply reaches the caller.
 
-#![expect(unsafe_code, reason = "loom's cells give pointers")]
+#![expect(unsafe_code, reason = "loom's cells return pointers")]
 
 use std::sync::{
     Arc,

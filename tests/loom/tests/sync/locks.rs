@@ -1,6 +1,6 @@
 //! Threads that lock and try to lock: exclusion, visibility for the holder, and owners of lines.
 
-#![expect(unsafe_code, reason = "raw locks are released by hand")]
+#![expect(unsafe_code, reason = "releases raw locks by hand")]
 
 use std::sync::Arc;
 

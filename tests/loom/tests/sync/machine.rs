@@ -1,7 +1,7 @@
 //! The machine of the models. It runs the operations of an algorithm with loom's atomics, and
 //! messages over the real mailboxes. It can remove one thing: an ordering, or an operation.
 
-#![expect(unsafe_code, reason = "stores may come late, and locks rely on a machine")]
+#![expect(unsafe_code, reason = "delays stores, and implements the machine of locks")]
 
 use std::{
     cell::{Cell, RefCell},

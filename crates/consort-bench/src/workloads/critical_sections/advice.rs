@@ -45,7 +45,7 @@ pub fn increments_of(section_ns: usize) -> Result<usize> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "a count, whose fraction does not matter"
+            reason = "the fraction of the count does not matter"
         )]
         let guess = (section_ns as f64 / each_ns.max(1e-3)) as usize;
         increments = guess.max(1);

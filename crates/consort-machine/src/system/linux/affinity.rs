@@ -1,6 +1,6 @@
 //! The processors that the calling thread may run on: `sched_getaffinity`, `sched_setaffinity`.
 
-#![expect(unsafe_code, reason = "asks the system, which reads and fills a mask")]
+#![expect(unsafe_code, reason = "makes system calls that read or fill a mask")]
 
 use std::{fmt, io};
 

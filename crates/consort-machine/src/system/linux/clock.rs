@@ -1,6 +1,6 @@
 //! A clock that all processes of a machine share.
 
-#![expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")]
+#![expect(unsafe_code, reason = "reads the system's clock, which `Instant` hides")]
 
 /// Returns nanoseconds since a moment before the first launch, the same for all processes.
 pub fn now_ns() -> u64 {

@@ -1,7 +1,7 @@
 //! A fence that the system executes on all running threads: those of this process, or of all
 //! processes that take part.
 
-#![expect(unsafe_code, reason = "asks the system")]
+#![expect(unsafe_code, reason = "makes system calls")]
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

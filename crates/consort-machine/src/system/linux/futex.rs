@@ -1,9 +1,6 @@
 //! The system's futexes.
 
-#![expect(
-    unsafe_code,
-    reason = "asks the system, by a call that the C library has no function for"
-)]
+#![expect(unsafe_code, reason = "makes a system call for which the C library has no function")]
 
 use std::{io, ptr, sync::atomic::AtomicU32, time::Duration};
 

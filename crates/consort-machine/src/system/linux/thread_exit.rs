@@ -1,7 +1,7 @@
 //! Work at the end of a thread, after the destructors of its thread-local variables, because those
 //! may still use what the work ends.
 
-#![expect(unsafe_code, reason = "a key of the thread library has a destructor")]
+#![expect(unsafe_code, reason = "registers a destructor with the thread library")]
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 

@@ -1,6 +1,6 @@
 //! Preemptions of the calling thread, and the size of memory, as the system reports them.
 
-#![expect(unsafe_code, reason = "asks the system, which fills a structure")]
+#![expect(unsafe_code, reason = "makes a system call that fills a structure")]
 
 use std::mem::MaybeUninit;
 

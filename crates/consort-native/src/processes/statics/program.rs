@@ -7,7 +7,7 @@
 //! library comes last. This library has two variables that begin separate pages. Whatever lies
 //! before them belongs to the program. Whatever lies after them is not moved.
 
-#![expect(unsafe_code, reason = "reads what the system says of loaded objects")]
+#![expect(unsafe_code, reason = "reads the system's list of loaded objects")]
 
 use std::{
     cell::UnsafeCell,

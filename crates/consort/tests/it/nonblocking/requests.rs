@@ -22,7 +22,7 @@ use crate::jobs::{on, pes_of};
 
 /// Requests that are dropped, forgotten, or left until the end.
 #[test]
-#[expect(clippy::mem_forget, reason = "what happens then is the question")]
+#[expect(clippy::mem_forget, reason = "tests what happens after this")]
 fn unawaited_requests_complete() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     struct Owned;

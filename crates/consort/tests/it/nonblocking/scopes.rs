@@ -82,7 +82,7 @@ fn buffers_are_returned_within_the_scope() {
 
 /// A borrow whose request is lost stays with the call, which ends nevertheless.
 #[test]
-#[expect(clippy::mem_forget, reason = "what happens then is the question")]
+#[expect(clippy::mem_forget, reason = "tests what happens after this")]
 fn lost_requests_leave_borrows_to_the_scope() {
     on(pes_of(3), |world| {
         let me = world.rank().0;

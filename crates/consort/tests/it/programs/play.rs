@@ -150,7 +150,7 @@ impl<'c, 'p> Player<'c, 'p> {
                     match gift {
                         Gift::Staggered if self.me % 2 == 1 => self.late.push(memory),
                         Gift::Drop | Gift::Staggered => drop(memory),
-                        #[expect(clippy::mem_forget, reason = "memory may be forgotten")]
+                        #[expect(clippy::mem_forget, reason = "symmetric memory may be forgotten")]
                         Gift::Forget => std::mem::forget(memory),
                     }
                     self.oracle.follow(step);
