@@ -15,7 +15,7 @@ fn main() -> consort::Result<()> {
         world.barrier()?; // no PE continues before all have arrived
 
         world.reduce(me * table[0], Sum, Rank(0)) // Some(sum) on PE 0, None elsewhere
-    })?; // a PE that panics: every other PE's next call is Err(PeFailed)
+    })?; // if a PE panics, every other PE's next call is Err(PeFailed)
 
     for (rank, sum) in results {
         println!("PE {rank}: {sum:?}"); // PE 0: Some(12.0)

@@ -77,7 +77,7 @@ impl Member for Toy<'_> {
         let buffers = private.map_or_else(|| Buffers::InHeap(in_heap()), Buffers::Private);
         let layouts = self.program.layouts(call, self.rank);
         let fabric = Call::new(self.world, (self.rank, call as u64), buffers, kernel, layouts);
-        self.plans[call].run(&fabric).await.expect("nothing fails a toy");
+        self.plans[call].run(&fabric).await.expect("a job on the toy cannot fail");
         fabric.finish()
     }
 }

@@ -1,7 +1,7 @@
-//! A small fabric: PEs of one thread, whose messages are bytes in the memory of the process.
+//! A small fabric. One thread polls its PEs, and its messages are bytes in a map.
 //!
-//! This is the code of `docs/adding-a-fabric.md`, and a subject of the suite: its inbox can be
-//! small, its sends can last until the message is taken, and it can refuse to expose buffers.
+//! This is the code of `docs/adding-a-fabric.md`. The suite also tests it: its inbox can be small,
+//! its sends can last until the message is received, and it can refuse to expose buffers.
 
 use std::{future::Future, pin::Pin};
 
@@ -74,7 +74,7 @@ impl<'c> Call<'c> {
     }
 
     fn write(&self, span: Span, data: &[u8]) {
-        assert_eq!(data.len(), span.bytes, "as long as its target");
+        assert_eq!(data.len(), span.bytes, "data and target differ in length");
         let span = self.resolve(span);
         self.world.write(self.rank, span.place, span.at, data);
     }
@@ -100,7 +100,7 @@ impl<'c> Call<'c> {
             let is_apart = (receiver, call) != (to, self.number)
                 || other.end <= mine.start
                 || mine.end <= other.start;
-            assert!(is_apart, "a message of PE {} comes over one that is not taken", self.rank);
+            assert!(is_apart, "PE {} overwrites a message that was not received", self.rank);
         }
         messages.insert((to, self.number, channel), (step, data));
     }
@@ -196,13 +196,13 @@ impl Messages for Call<'_> {
 pub(crate) struct Remote {
     of: Rank,
     span: Span,
-    /// Whether it was accessed without asking, so that there is nothing to detach.
+    /// Whether the peer did not have to expose it. Then there is nothing to detach.
     is_reached: bool,
 }
 
 impl Remote {
     fn part(&self, at: usize, bytes: usize) -> Span {
-        assert!(at + bytes <= self.span.bytes, "inside of what is reached or attached");
+        assert!(at + bytes <= self.span.bytes, "past the reached or attached memory");
         Span { at: self.span.at + at, bytes, ..self.span }
     }
 }
@@ -269,7 +269,7 @@ impl Rma for Call<'_> {
 impl Rendezvous for Call<'_> {
     async fn expose(&self, to: Rank, exposure: u32, span: Span) -> Op {
         self.world.turn().await;
-        assert!(self.world.capabilities.exposes, "this fabric exposes nothing");
+        assert!(self.world.capabilities.exposes, "this fabric does not expose buffers");
         let key = (to, self.rank, exposure, self.number);
         self.world.exposed.borrow_mut().insert(key, self.resolve(span));
         *self.world.undetached.borrow_mut().entry((self.rank, self.number)).or_default() += 1;

@@ -71,7 +71,7 @@ impl World {
         bytes[at..at + data.len()].copy_from_slice(data);
     }
 
-    /// Records an event for which others may wait.
+    /// Records an event that other PEs may wait for.
     pub(crate) fn happens(&self) {
         self.events.set(self.events.get() + 1);
     }
