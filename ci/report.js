@@ -1,6 +1,6 @@
-// Looks at a report from within, and writes what is wrong into the document around it: `ok: ...`,
-// or the failures; and with that where which colours must be seen, for who has a picture of the
-// page. ci/report puts this at the end of a report.
+// Checks the report that contains this script, and writes the result into the document around it:
+// `ok: ...` or the failures. Also writes which colours must be at which places, so that ci/report
+// can check a screenshot. ci/report adds this script to the end of a report.
 "use strict";
 addEventListener("load", () => {
   const check = (holds, what) => { if (!holds) failures.push(what); };
@@ -8,7 +8,7 @@ addEventListener("load", () => {
   const root = document.documentElement;
   const width = root.clientWidth;
 
-  // The page is not wider than its window; what is wider scrolls within itself.
+  // The page is not wider than its window. Wider elements scroll within themselves.
   check(root.scrollWidth <= width, `the page is ${root.scrollWidth} px wide, its window ${width}`);
   const isShown = (element) => element.getClientRects().length > 0;
   const isInScroller = (element) => element.closest(".scroll, svg, .legend svg") !== null;
@@ -17,7 +17,7 @@ addEventListener("load", () => {
     check(right <= width + 1, `${element.tagName}.${element.className} ends at ${right} px`);
   }
 
-  // Each plot has axes with names, a legend, and everything within its picture.
+  // Each plot has axes with names and a legend, and draws nothing outside its picture.
   const plots = all(".plot");
   for (const plot of plots) {
     const name = plot.querySelector("figcaption").textContent;
@@ -32,7 +32,7 @@ addEventListener("load", () => {
       const hasUnit = (title) => /, .|Processor|Number|PEs/.test(title);
       check(titles.every(hasUnit), `${name}: an axis without unit: ${titles}`);
       check(all(".tick", svg).length >= 2, `${name}: too few numbers at its axes`);
-      check(svg.getAttribute("aria-label").length > 10, `${name}: nothing to hear`);
+      check(svg.getAttribute("aria-label").length > 10, `${name}: no label for screen readers`);
       const frame = svg.viewBox.baseVal;
       for (const part of all("text, path, rect, line", svg).filter(isShown)) {
         const box = part.getBBox();
@@ -55,21 +55,21 @@ addEventListener("load", () => {
           check(isBetween, `${name}: a ${part.className.baseVal} leaves the axes`);
         }
       }
-      // Letters are large enough to be read.
+      // Letters are large enough to read.
       const scale = svg.getBoundingClientRect().width / frame.width;
       check(scale * 11 >= 8.5, `${name}: letters of ${(scale * 11).toFixed(1)} px`);
     }
-    // A name in the legend brings out its series.
+    // A click on a name in the legend highlights its series.
     const button = plot.querySelector(".legend button");
-    check(button, `${name}: nothing to point at in the legend`);
+    check(button, `${name}: no button in the legend`);
     if (!button) continue;
     button.click();
     const on = all(".series.on", plot).length;
-    check(on > 0 && plot.classList.contains("picked"), `${name}: the legend does nothing`);
+    check(on > 0 && plot.classList.contains("picked"), `${name}: the legend highlights nothing`);
     button.click();
     button.blur();
-    check(!plot.classList.contains("picked"), `${name}: the legend does not go back`);
-    // The pointer on a point shows its value.
+    check(!plot.classList.contains("picked"), `${name}: a second click does not end the highlight`);
+    // Pointing at a point shows its value.
     const [svg] = shown;
     const point = svg && svg.querySelector(".point[data-tip]");
     if (point) {
@@ -84,7 +84,7 @@ addEventListener("load", () => {
     }
   }
 
-  // A click on a heading sorts, and another one the other way round.
+  // A click on a heading sorts, and a second click reverses the order.
   const tables = all("table");
   for (const table of tables.filter((one) => one.tBodies[0].rows.length > 1)) {
     const column = table.tHead.rows[0].cells.length - 1;
@@ -101,7 +101,7 @@ addEventListener("load", () => {
     check(all("th[scope]", table).length === all("th", table).length, "a heading without scope");
   }
 
-  // Light and dark are told apart, and the button switches.
+  // Light and dark differ, and the button switches between them.
   const paper = () => getComputedStyle(document.body).backgroundColor;
   const light = "rgb(255, 255, 255)";
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -112,7 +112,7 @@ addEventListener("load", () => {
   document.getElementById("theme").click();
   check(paper() === before, "the button does not switch back");
   const ids = all("[id]").map((element) => element.id);
-  check(new Set(ids).size === ids.length, "an id is there twice");
+  check(new Set(ids).size === ids.length, "an id is used twice");
   for (const link of all("nav a")) {
     check(document.querySelector(link.getAttribute("href")), `${link.textContent} leads nowhere`);
   }
@@ -121,8 +121,8 @@ addEventListener("load", () => {
   const found = failures.length > 0
     ? failures.join("; ")
     : `ok: ${plots.length} plots, ${tables.length} tables, ${width} px, ${scheme}`;
-  // A mark of each series of each plot that nothing covers, and its colour; what stands for little
-  // is too small to have its colour for sure.
+  // For each series of each plot, a mark that nothing covers, and its colour. Small marks are left
+  // out, because antialiasing may change their colour.
   const isOnTop = (point) => {
     const { x, y, width: wide, height: high } = point.getBoundingClientRect();
     const seen = document.elementFromPoint(x + wide / 2, y + high / 2);

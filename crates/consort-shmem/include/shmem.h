@@ -2,7 +2,7 @@
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
-/* C89 and C++98 have no `long long`, which compilers would complain of in each prototype. */
+/* C89 and C++98 have no `long long`: this stops a warning for each prototype. */
 #if defined(__cplusplus)
 #if __cplusplus < 201103L
 #pragma GCC system_header
@@ -30,7 +30,7 @@ typedef shmemi_c_complexf_t shmemi_complexf_t;
 #define SHMEM_MAX_NAME_LEN 256
 #define SHMEM_VENDOR_STRING "Consort 0.1.0"
 
-/* By these, programs tell that prototypes have no fallbacks. */
+/* Programs use these macros to detect that prototypes have no fallbacks. */
 #define SHMEM_DEF_H
 #define SHMEM_FUNCTION_ATTRIBUTES
 
@@ -75,7 +75,7 @@ typedef struct {
 #define SHMEM_CTX_SESSION_TOTAL_OPS 1L
 #define SHMEM_CTX_SESSION_BATCH 1L
 
-/* Of routines of active sets, which are deprecated: their work arrays are not used. */
+/* For the deprecated routines of active sets, which do not use their work arrays. */
 #define SHMEM_SYNC_VALUE 0L
 #define SHMEM_SYNC_SIZE 1
 #define SHMEM_BARRIER_SYNC_SIZE 1
@@ -3060,7 +3060,7 @@ size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, siz
 /* start_pes */
 void start_pes(int npes);
 
-/* The names behind those above, for profilers that define them. */
+/* Other names of the routines above, for profilers that define those. */
 int pshmem_addr_accessible(const void *addr, int pe);
 void *pshmem_align(size_t alignment, size_t size);
 int pshmem_float_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems);
@@ -5860,7 +5860,7 @@ size_t pshmem_size_wait_until_some_vector(size_t *ivars, size_t nelems, size_t *
 size_t pshmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* The names of version 1.0, which were deprecated by 1.2 and are supported. */
+/* The names of version 1.0: deprecated in 1.2, but supported. */
 int _my_pe(void);
 int _num_pes(void);
 void *shmalloc(size_t size);
@@ -5871,7 +5871,7 @@ void *shmemalign(size_t alignment, size_t size);
 #ifdef __cplusplus
 }
 
-/* Complex numbers of C, which have the layout of those of C++. */
+/* Complex numbers of C. They have the same layout as in C++. */
 static inline int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_c_complexd_t *dest,
     const shmemi_c_complexd_t *source, size_t nreduce)
 {
@@ -6035,7 +6035,7 @@ static inline int pshmem_complexf_sum_inscan(shmem_team_t team, shmemi_c_complex
 #endif
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-/* Generic routines of C11: by the type of elements, and with or without a context. */
+/* Generic routines of C11: select by the type of elements, with or without a context. */
 #define SHMEMI_5TH(a, b, c, d, e, ...) e
 #define SHMEMI_6TH(a, b, c, d, e, f, ...) f
 #define SHMEMI_7TH(a, b, c, d, e, f, g, ...) g

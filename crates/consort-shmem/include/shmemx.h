@@ -11,14 +11,15 @@ extern "C" {
 /* A counter of completed operations, in the symmetric memory of each PE. */
 typedef struct shmemi_ct *shmemx_ct_t;
 
-/* Collective, as the end of a counter is. */
+/* Create and free a counter: collective calls. */
 void shmemx_ct_create(shmemx_ct_t *ct);
 void shmemx_ct_free(shmemx_ct_t *ct);
-/* The own counter: its value, another value, and a wait until it is at least that. */
+/* Read and set this PE's counter, and wait until it has at least a value. */
 long shmemx_ct_get(shmemx_ct_t ct);
 void shmemx_ct_set(shmemx_ct_t ct, long value);
 void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
-/* Counted at `pe`: a put once its data is there, a get once its data has been read. */
+/* A put and a get that add 1 to the counter of `pe`: after the put's data has arrived there, and
+ * after the get has read its data. */
 void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 

@@ -1,4 +1,4 @@
-//! The contents of the headers besides prototypes.
+//! The contents of the headers, except prototypes.
 
 /// The beginning of `shmem.h`.
 pub(crate) const BEGIN: &str = "\
@@ -6,7 +6,7 @@ pub(crate) const BEGIN: &str = "\
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
-/* C89 and C++98 have no `long long`, which compilers would complain of in each prototype. */
+/* C89 and C++98 have no `long long`: this stops a warning for each prototype. */
 #if defined(__cplusplus)
 #if __cplusplus < 201103L
 #pragma GCC system_header
@@ -34,7 +34,7 @@ typedef shmemi_c_complexf_t shmemi_complexf_t;
 #define SHMEM_MAX_NAME_LEN 256
 #define SHMEM_VENDOR_STRING \"@VENDOR@\"
 
-/* By these, programs tell that prototypes have no fallbacks. */
+/* Programs use these macros to detect that prototypes have no fallbacks. */
 #define SHMEM_DEF_H
 #define SHMEM_FUNCTION_ATTRIBUTES
 
@@ -79,7 +79,7 @@ typedef struct {
 #define SHMEM_CTX_SESSION_TOTAL_OPS 1L
 #define SHMEM_CTX_SESSION_BATCH 1L
 
-/* Of routines of active sets, which are deprecated: their work arrays are not used. */
+/* For the deprecated routines of active sets, which do not use their work arrays. */
 #define SHMEM_SYNC_VALUE 0L
 #define SHMEM_SYNC_SIZE 1
 #define SHMEM_BARRIER_SYNC_SIZE 1
@@ -113,7 +113,7 @@ extern \"C\" {
 
 /// The end of the prototypes.
 pub(crate) const BETWEEN: &str = "
-/* The names of version 1.0, which were deprecated by 1.2 and are supported. */
+/* The names of version 1.0: deprecated in 1.2, but supported. */
 int _my_pe(void);
 int _num_pes(void);
 void *shmalloc(size_t size);
@@ -124,11 +124,11 @@ void *shmemalign(size_t alignment, size_t size);
 #ifdef __cplusplus
 }
 
-/* Complex numbers of C, which have the layout of those of C++. */
+/* Complex numbers of C. They have the same layout as in C++. */
 @OVERLOADS@#endif
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-/* Generic routines of C11: by the type of elements, and with or without a context. */
+/* Generic routines of C11: select by the type of elements, with or without a context. */
 #define SHMEMI_5TH(a, b, c, d, e, ...) e
 #define SHMEMI_6TH(a, b, c, d, e, f, ...) f
 #define SHMEMI_7TH(a, b, c, d, e, f, g, ...) g
@@ -145,7 +145,7 @@ pub(crate) const END: &str = "#endif
 #endif
 ";
 
-/// The whole of `shmemx.h`.
+/// The contents of `shmemx.h`.
 pub(crate) const EXTENSIONS: &str = "\
 /* Extensions: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
 #ifndef CONSORT_SHMEMX_H
@@ -160,14 +160,15 @@ extern \"C\" {
 /* A counter of completed operations, in the symmetric memory of each PE. */
 typedef struct shmemi_ct *shmemx_ct_t;
 
-/* Collective, as the end of a counter is. */
+/* Create and free a counter: collective calls. */
 void shmemx_ct_create(shmemx_ct_t *ct);
 void shmemx_ct_free(shmemx_ct_t *ct);
-/* The own counter: its value, another value, and a wait until it is at least that. */
+/* Read and set this PE's counter, and wait until it has at least a value. */
 long shmemx_ct_get(shmemx_ct_t ct);
 void shmemx_ct_set(shmemx_ct_t ct, long value);
 void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
-/* Counted at `pe`: a put once its data is there, a get once its data has been read. */
+/* A put and a get that add 1 to the counter of `pe`: after the put's data has arrived there, and
+ * after the get has read its data. */
 void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 
@@ -188,7 +189,7 @@ typedef shmemx_ct_t shmem_ct_t;
 #endif
 ";
 
-/// The headers in the folder of old names, and the one for profilers: the same under other names.
+/// The headers with old names, and the header for profilers. Each includes another header.
 pub(crate) const OTHERS: [(&str, &str); 3] = [
     ("mpp/shmem.h", "/* The old name of the header. */\n#include \"../shmem.h\"\n"),
     ("mpp/shmemx.h", "/* The old name of the header. */\n#include \"../shmemx.h\"\n"),

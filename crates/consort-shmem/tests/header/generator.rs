@@ -96,7 +96,7 @@ pub(crate) fn headers() -> Vec<(&'static str, String)> {
             declare(&mut text, &prototype);
         }
     }
-    text.push_str("\n/* The names behind those above, for profilers that define them. */\n");
+    text.push_str("\n/* Other names of the routines above, for profilers that define those. */\n");
     for prototype in rows().filter(|row| !row.is_generic).flat_map(Row::prototypes) {
         let name = name(&prototype);
         if name.starts_with("shmem_") {

@@ -34,10 +34,10 @@ fn the_options_of_the_recipe_parse() {
         assert!(help.contains(&format!("\n  {option} ")), "{option}: {help}");
     }
     for (words, why) in [
-        (vec!["9.8.7"], "not 9.8.7: Cargo.toml says so"),
-        (vec!["--chek"], "there is no option '--chek'"),
-        (vec!["--output"], "--output takes a folder"),
-        (vec![version, version], "one version at a time"),
+        (vec!["9.8.7"], "not 9.8.7: see Cargo.toml"),
+        (vec!["--chek"], "unknown option '--chek'"),
+        (vec!["--output"], "--output needs a folder"),
+        (vec![version, version], "name one"),
     ] {
         let output = recipe(&words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
