@@ -137,7 +137,7 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
-    /// As [`Self::present`], with another text for people.
+    /// Like [`Self::present`], with another text for readers.
     ///
     /// # Errors
     /// When some could not be written.

@@ -197,7 +197,11 @@ mod tests {
         assert_eq!(race(&[[n, n], [f, &[]], [f, &[]]]).class(), near, "far, one has no block");
         assert_eq!(race(&[[n, &[]], [&[], f]]).class(), None);
         assert_eq!(race(&[[&[(1.0, None)], &[(2.0, None)]]]).class(), None);
-        assert_eq!(race(&[[&[], n]]).class(), near, "who cannot be measured does not count");
+        assert_eq!(
+            race(&[[&[], n]]).class(),
+            near,
+            "a candidate that cannot be measured does not count"
+        );
         assert!(race(&[[&[], n]]).samples()[0].is_none());
     }
 
@@ -230,6 +234,6 @@ mod tests {
         assert!(!launches(7).is_clear(&one, &other), "few launches leave it open");
         let samples = launches(8).samples();
         let [one, other] = [samples[0].unwrap(), samples[1].unwrap()];
-        assert!(one.ci95_ns.1 > other.ci95_ns.0, "the intervals alone do not tell");
+        assert!(one.ci95_ns.1 > other.ci95_ns.0, "the intervals alone do not decide");
     }
 }

@@ -126,7 +126,7 @@ impl NativeWorkbench {
         work: Vec<Work>,
         budget: Duration,
     ) -> Result<Vec<Timing>, SessionError> {
-        // A launch takes time besides its blocks: for itself, and to warm up each work.
+        // A launch takes more time than its blocks: for itself, and to warm up each work.
         let key = work.first().and_then(Work::query).map(|&query| (query, work.len()));
         let more = key.and_then(|key| self.more.get(&key).copied()).unwrap_or_default();
         let budget = budget.saturating_sub(more);

@@ -37,11 +37,11 @@ impl PrintedOutput {
 }
 
 fn of_line(figure: &str) -> Result<(u64, Vec<f64>)> {
-    let (bytes, samples) = figure.split_once(' ').context("there are no times")?;
-    let bytes = bytes.parse().context("there is no size in bytes")?;
+    let (bytes, samples) = figure.split_once(' ').context("the times are missing")?;
+    let bytes = bytes.parse().context("the size is not a number of bytes")?;
     let samples = samples.split_whitespace().map(str::parse::<f64>);
     let samples: Vec<f64> = samples.collect::<Result<_, _>>().context("a time is not a number")?;
-    ensure!(!samples.is_empty(), "there are no times");
+    ensure!(!samples.is_empty(), "the times are missing");
     ensure!(samples.iter().all(|ns| ns.is_finite() && *ns > 0.0), "a time is not positive");
     Ok((bytes, samples))
 }

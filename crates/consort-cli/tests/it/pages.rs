@@ -66,7 +66,7 @@ fn other_shells_get_scripts_too() {
     ] {
         let script = printed(&["completions", shell]);
         assert!(script.contains(part) && script.contains("all-algorithms"), "{shell}");
-        assert!(!script.contains("session"), "{shell}: what is hidden is no one's");
+        assert!(!script.contains("session"), "{shell}: a hidden command is completed");
     }
     let output = consort(&["completions", "csh"]);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -125,7 +125,7 @@ fn failed_output_does_not_lose_the_others() {
     let line = "bench barrier --peers none --budget 0 --json=/dev/full --report report.html";
     let output = consort(&folder, line);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(!output.stdout.is_empty(), "the table, as there is no JSON");
+    assert!(!output.stdout.is_empty(), "it prints the table without --json");
     assert!(read(&folder, "report.html").ends_with("</html>\n"));
 }
 

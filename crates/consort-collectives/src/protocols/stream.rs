@@ -147,7 +147,7 @@ mod tests {
                 next + bytes
             });
             assert_eq!(end, total);
-            assert_eq!(Chunks::new(total, 1, 1, 255), None, "so many cannot be counted");
+            assert_eq!(Chunks::new(total, 1, 1, 255), None, "too many chunks to count");
         }
     }
 }

@@ -69,7 +69,7 @@ impl CallView<'_> {
     /// Returns the offset in the far memory of byte `at` of the remote buffer.
     fn offset(remote: &Remote, at: usize, bytes: usize) -> usize {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= remote.bytes);
-        assert!(inside, "a copy must lie in what is exposed");
+        assert!(inside, "a copy must lie in the exposed buffer");
         remote.at.addr() + at
     }
 

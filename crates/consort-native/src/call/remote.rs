@@ -56,7 +56,7 @@ impl Remote {
     #[inline(always)]
     pub(super) fn part(&self, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(inside, "a copy must lie in what is exposed");
+        assert!(inside, "a copy must lie in the exposed buffer");
         let shared = match self.kind {
             RemoteKind::Source => None,
             RemoteKind::Target => Some(self.extent),

@@ -326,7 +326,7 @@ mod tests {
                     assert_eq!(
                         moves(),
                         if is_nonblocking { round } else { 0 },
-                        "who yields has moved on"
+                        "a wait that yields has driven the operations"
                     );
                 }
             });

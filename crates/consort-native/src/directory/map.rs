@@ -95,7 +95,7 @@ impl<'d> Map<'d> {
     /// # Errors
     /// When the table is full.
     pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), MapFull> {
-        assert!(key[0] != 0, "a key that begins with 0 is none");
+        assert!(key[0] != 0, "a key must not begin with 0");
         let link = self.link(key);
         let mut entry = self.words.size(link);
         if entry == NONE {

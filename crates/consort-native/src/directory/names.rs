@@ -143,7 +143,10 @@ impl<'d> Names<'d> {
     pub(super) fn release(&self, number: u64) {
         let holders = Self::at(number, HOLDERS);
         let before = self.words.get(holders);
-        assert!(before != 0 && before != NOBODY, "a number is let go of by who holds it");
+        assert!(
+            before != 0 && before != NOBODY,
+            "a process releases a number that it does not hold"
+        );
         self.words.set(holders, before - 1);
     }
 

@@ -99,7 +99,7 @@ impl<'d> RegionAllocator<'d> {
 
     /// Allocates `bytes` in the first gap that is large enough. `bytes` must not be 0.
     pub(super) fn take(&self, bytes: usize) -> Result<Region, RegionError> {
-        assert!(bytes > 0, "a region has an offset of its own");
+        assert!(bytes > 0, "an empty region has no offset");
         let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
             let (free, largest) =
                 self.gaps().fold((0, 0), |(free, most), (_, gap)| (free + gap, most.max(gap)));

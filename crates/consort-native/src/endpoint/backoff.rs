@@ -35,7 +35,7 @@ const POLLS_PER_LOOK: u32 = 4;
 /// Of this many looks that find something, one pauses too.
 const LOOKS_PER_PAUSE: u32 = 16;
 
-/// What happens when a wait reaches its limit.
+/// The effect of a wait that reaches its limit.
 enum Expiry<'e> {
     /// The job fails.
     FailsJob,

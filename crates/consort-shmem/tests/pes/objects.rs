@@ -206,7 +206,7 @@ pub(crate) fn many_teams(pe: Pe) {
             break teams::translate_pe(Team::WORLD, pe.own, Team::SHARED);
         }
         made += 1;
-        assert!(made < 100_000, "there is no end");
+        assert!(made < 100_000, "teams have no limit");
     };
     assert_eq!((last, made > 500), (pe.own % pe.near(), true), "{made}");
     assert_eq!(teams::translate_pe(Team::WORLD, pe.pes, Team::WORLD), -1);

@@ -1,7 +1,7 @@
 //! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an
 //! operation executed in a critical section has another thread execute it.
 //!
-//! | scheme | who executes | how requests and answers travel |
+//! | scheme | thread that executes | how requests and answers travel |
 //! | --- | --- | --- |
 //! | [`Locked`] | each thread its own | not at all: the data travels |
 //! | [`ShmServer`] | a server | over a line for each client |

@@ -311,7 +311,7 @@ fn second_server_is_refused() {
             thread::yield_now();
         }
         assert!(second.is_finished(), "there are two servers");
-        assert!(second.join().is_err(), "the second server is told");
+        assert!(second.join().is_err(), "the second server gets an error");
         now!(counter.stop(&M, ObjectPart::Put));
         first.join().expect("the first server ends well");
     }

@@ -160,7 +160,7 @@ fn a_seed_decides_everything() {
         let run = simulation(MACHINES[0], 8, seed).run(async |m: SimulatedThread| {
             client(&m, &scheme, &counter).await;
         });
-        run.expect("it comes to an end").tallies
+        run.expect("the simulation ends").tallies
     };
     assert_eq!(tallies(3), tallies(3));
     assert_ne!(tallies(3), tallies(4));

@@ -89,7 +89,7 @@ impl<T: Element> SharedSymmetric<T> {
         }
     }
 
-    /// Returns the team rank of the PE that shared the memory: the own part is that PE's.
+    /// Returns the team rank of the PE that shared the memory. "Own part" means that PE's part.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.me
@@ -229,7 +229,7 @@ impl<T: Word> SharedSymmetric<T> {
         self.sound_area()?.signal(to, index, how)
     }
 
-    /// Waits until one word of the own part meets the condition, and returns it. Unlike a PE's
+    /// Waits until a word of its own part meets the condition, and returns it. Unlike a PE's
     /// wait, it drives no nonblocking calls, and does not end when all other PEs have finished.
     ///
     /// # Errors

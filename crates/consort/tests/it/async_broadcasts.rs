@@ -111,7 +111,7 @@ fn pe_that_waits_elsewhere_forwards_messages() {
     });
 }
 
-/// PEs answer a message with one of their own; a wait returns when all have closed.
+/// PEs answer a message with another message; a wait returns when all have closed.
 #[test]
 fn waiting_pe_gets_incoming_messages() {
     alone(LIMIT, || {

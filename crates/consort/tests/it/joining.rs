@@ -260,7 +260,7 @@ fn wrong_join_error_says_how() {
         scope.spawn(move || {
             let pe = job.join();
             joined.send(()).expect("it listens");
-            may_leave.recv().expect("it is told");
+            may_leave.recv().expect("it is notified");
             drop(pe);
         });
         has_joined.recv().expect("it joins");

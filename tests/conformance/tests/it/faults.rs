@@ -52,7 +52,7 @@ fn read_after_put(seed: u64, notice: Notice) -> Vec<u8> {
         }
         Ok(pe.heap(0, 8))
     };
-    let mut outcome = simulation.run(member).expect("it comes to an end");
+    let mut outcome = simulation.run(member).expect("the simulation ends");
     outcome.results.swap_remove(1).expect("nothing poisons a simulation")
 }
 
@@ -86,7 +86,7 @@ fn after_two_puts(seed: u64, fence: bool) -> Vec<u8> {
         Ok(pe.heap(16, 8))
     };
     let simulation = Simulation::explored(2).seed(seed).heap_bytes(24);
-    let mut outcome = simulation.run(member).expect("it comes to an end");
+    let mut outcome = simulation.run(member).expect("the simulation ends");
     outcome.results.swap_remove(1).expect("nothing poisons a simulation")
 }
 
@@ -140,7 +140,7 @@ fn receives_both(seed: u64, waits_for_done: bool) -> bool {
         two_chunks(&call, waits_for_done).await.expect("nothing poisons a simulation");
         is_root || call.finish() == sent
     };
-    let outcome = Simulation::explored(4).seed(seed).run(member).expect("it comes to an end");
+    let outcome = Simulation::explored(4).seed(seed).run(member).expect("the simulation ends");
     outcome.results.into_iter().all(|same| same)
 }
 

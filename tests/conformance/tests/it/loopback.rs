@@ -1,4 +1,4 @@
-//! The suite on PEs of which some share no memory: parts of this process, which act as processes.
+//! The suite on PEs that do not all share memory: parts of this process act as processes.
 //! The parts of one node map one segment. Frames of packets between nodes are delayed and overtake
 //! each other.
 

@@ -109,7 +109,7 @@ fn scc_refuses_listed_algorithms() {
         let which = case.is_served(48, capabilities);
         if which { &mut served } else { &mut refused }.insert(algorithm(&case));
     }
-    // All its PEs are on one node, and it has no collectives of its own.
+    // All its PEs are on one node, and it provides no collectives.
     let is_here = |name: &&str| !name.ends_with(" two_level") && !name.ends_with(" vendor");
     let never = refused.difference(&served).map(String::as_str).filter(is_here);
     let exposing = [" direct", " shared", " knomial_put", " knomial_rendezvous"];

@@ -156,7 +156,7 @@ fn run(program: &str, rest: &[String]) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("told: {error}");
+            eprintln!("reported: {error}");
             ExitCode::FAILURE
         }
     }

@@ -121,9 +121,9 @@ fn is_told(ended: &Ended, status: i32, text: &str) -> Result<(), Failed> {
     ended.is(status, text)?;
     is_soon(ended.took)?;
     // A PE that panics gets the report, too.
-    match ended.lines_with("told: PE 1 failed") {
+    match ended.lines_with("reported: PE 1 failed") {
         2 | 3 => Ok(()),
-        other => Err(format!("{other} PEs were told").into()),
+        other => Err(format!("{other} PEs got the report").into()),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn run(program: &[&str]) -> ExitCode {
     match ended {
         Ok(_) => ExitCode::SUCCESS,
         Err(error @ Error::PeFailed { rank: Rank(1), .. }) => {
-            println!("told: {error}");
+            println!("reported: {error}");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -42,7 +42,7 @@ pub(crate) fn run() -> ExitCode {
         match launch() {
             Ok(results) => assert!(results.iter().all(|(_, is_child)| !is_child)),
             Err(error) => {
-                let again = Pes::from_env(1).run(|_| Ok(())).expect_err("a child is no PE");
+                let again = Pes::from_env(1).run(|_| Ok(())).expect_err("a child is not a PE");
                 let own = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
                 let is_well = error == Error::Forked
                     && again.to_string().contains("was forked from PE")

@@ -24,7 +24,7 @@ use crate::launching::start;
 static DATA: [AtomicU64; 3] = [AtomicU64::new(7), AtomicU64::new(8), AtomicU64::new(9)];
 /// In its zero-initialized segment.
 static ZEROS: [AtomicU64; 100_000] = [const { AtomicU64::new(0) }; 100_000];
-/// A gibibyte of which one byte is used. In an array of atomics, the compiler would check each
+/// A gibibyte. Only one byte is used. In an array of atomics, the compiler would check each
 /// element, which takes it minutes.
 struct Large(UnsafeCell<MaybeUninit<[u8; 1 << 30]>>);
 

@@ -255,7 +255,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == name) else {
-        eprintln!("there is no operation `{name}`; call without one for a list");
+        eprintln!("unknown operation `{name}`: run without arguments for a list");
         return ExitCode::from(2);
     };
     match run(operation) {

@@ -135,7 +135,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let Some((_, section)) = SECTIONS.iter().find(|(of_section, _)| *of_section == name) else {
-        eprintln!("there is no mutex `{name}`; call without one for a list");
+        eprintln!("unknown mutex `{name}`: run without arguments for a list");
         return ExitCode::from(2);
     };
     for number in 0..QUARTERS * QUARTER {

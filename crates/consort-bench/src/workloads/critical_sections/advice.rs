@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The increments of the operation by which the time of one increment is first measured; fewer take
-/// too little beside their lock.
+/// too little time compared with their lock.
 const LEAST: usize = 101;
 /// How often it is measured, then with as many as the section has by the last guess: an increment
 /// takes longer where the data leaves a cache.
@@ -105,7 +105,7 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
     let rate = |one: &&Contended| one.mops.median;
     let best_of = |ours: bool| {
         let those = results.contended.iter().filter(|one| one.is_peer != ours && is_fair(one));
-        // An addition by the processor is no section.
+        // An addition by the processor is not a section.
         let sections = those.filter(|one| !one.name.starts_with("fetch"));
         sections.max_by(|one, other| rate(one).total_cmp(&rate(other)))
     };

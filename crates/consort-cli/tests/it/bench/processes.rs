@@ -30,7 +30,7 @@ fn processes_are_measured_as_threads_are() {
     assert!(says(&page, "2 PEs that are processes"), "{page}");
 }
 
-/// All processes find the same in each launch. More of them than cores is no reason for a warning.
+/// All processes find the same in each launch. No warning if there are more processes than cores.
 #[test]
 fn warning_of_all_processes_is_shown_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -124,7 +124,7 @@ impl Sequence {
             }
             let Some(first) = first else { continue };
             let is_apart = *times == 1 || next - first <= u64::from(*chunks);
-            assert!(is_apart, "the chunks of a pass have numbers of their own each time");
+            assert!(is_apart, "the numbers of the chunks of a pass do not repeat");
             next += later;
         }
     }

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn error_of_opening_a_file_of_a_process_names_it() {
         let own = std::process::id();
-        let error = file_of(own, 1 << 30).expect_err("so many files are never open").to_string();
+        let error = file_of(own, 1 << 30).expect_err("this many files are never open").to_string();
         assert!(error.starts_with(&format!("open /proc/{own}/fd/1073741824: No such")), "{error}");
     }
 }

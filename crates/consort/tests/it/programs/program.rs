@@ -257,7 +257,7 @@ impl fmt::Display for Step {
                 write!(f, "teams {slot}: {collective} by {candidate}")
             }
             Self::Force { slot, collective, candidate: None } => {
-                write!(f, "teams {slot}: {collective} by what is chosen")
+                write!(f, "teams {slot}: {collective} by the chosen algorithm")
             }
             Self::Overlap { calls, ends, barrier } => {
                 f.write_str("overlap")?;

@@ -93,7 +93,7 @@ fn puts(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     memory.get_combine(team.right(), 0, &mut found, closure(None))?;
     let mine = words(seed, me, len);
     let both: Vec<_> = left.iter().zip(&mine).map(|(&a, &b)| u64::composed(a, b)).collect();
-    ensure(found == both, || "what was combined with what was got".to_owned())
+    ensure(found == both, || "the combination differs from the data that get returned".to_owned())
 }
 
 fn signals(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {

@@ -171,7 +171,7 @@ impl<'p> Scene<'_, 'p> {
     /// Waits until all but the PE that is apart have reached a step.
     fn waits_for_others(&self, step: Step) {
         let all = || self.everyone().all(|rank| rank == self.apart || self.has(step, rank));
-        assert!(waits_until(PATIENCE, all), "not all come to {step:?}: {self}");
+        assert!(waits_until(PATIENCE, all), "not all PEs reach {step:?}: {self}");
     }
 
     /// If this PE is apart, waits until the others are in the call, and some more time.

@@ -88,7 +88,7 @@ fn a_choice_is_compared_with_the_choice_before() {
         "broadcast of 8 KiB, 2 PEs, mine: chain(radix=4) * (was flat(radix=4))"
     );
     let compared = old(&[chosen("flat", 100.0)]).compared(&[row("chain", 50.0, 1.0)], "m");
-    assert_eq!(compared.without.len(), 2, "a forced algorithm is no choice");
+    assert_eq!(compared.without.len(), 2, "a forced algorithm is not a choice");
     let compared = old(&[chosen("flat", 100.0)]).compared(&[row("flat", 50.0, 1.0)], "m");
     assert!(compared.without.is_empty(), "by the same algorithm they are of the same");
 }
