@@ -286,7 +286,7 @@ impl Processes {
             ("bytes of the heap", number(pes.heap_bytes.unwrap_or(0) as u64)),
             ("alignment of the heap", number(pes.heap_align as u64)),
             ("bytes of statics", number(pes.statics_bytes as u64)),
-            ("way of waiting", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),
+            ("waiting policy", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),
             ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
             ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
             (
