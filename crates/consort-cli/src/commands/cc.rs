@@ -65,7 +65,7 @@ pub(crate) struct Cc {
 
 /// The part that is shown instead of being run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum ShownPart {
     Command,
     Compiling,
     Linking,
@@ -76,7 +76,7 @@ enum Shown {
     Version,
 }
 
-impl Shown {
+impl ShownPart {
     /// Returns the part that an option selects.
     fn of(argument: &OsStr) -> Option<Self> {
         let argument = argument.to_str()?;
@@ -99,9 +99,9 @@ impl Cc {
     pub(crate) fn run(mut self, language: Language) -> Result<ExitCode> {
         let library = CLibrary::find()?;
         let compiler = Compiler::of_wrapper(language, library.folder())?;
-        let mut shown = self.show.then_some(Shown::Command);
+        let mut shown = self.show.then_some(ShownPart::Command);
         self.arguments.retain(|argument| {
-            let option = Shown::of(argument);
+            let option = ShownPart::of(argument);
             shown = shown.or(option);
             option.is_none()
         });
@@ -120,19 +120,19 @@ impl Cc {
         };
         let shown: Vec<OsString> = match shown {
             None => return Err(compiler.not_started(language, &command.exec())),
-            Some(Shown::Command) => words(&command),
-            Some(Shown::Compiler) => words(&compiler.command()),
-            Some(Shown::Compiling) => compiling.map(OsStr::to_owned).to_vec(),
-            Some(Shown::Linking) => {
+            Some(ShownPart::Command) => words(&command),
+            Some(ShownPart::Compiler) => words(&compiler.command()),
+            Some(ShownPart::Compiling) => compiling.map(OsStr::to_owned).to_vec(),
+            Some(ShownPart::Linking) => {
                 std::iter::once(OsStr::new(LINKER)).chain(linking()).map(OsStr::to_owned).collect()
             }
-            Some(Shown::IncludeFolders) => vec![library.include.into_os_string()],
-            Some(Shown::LibraryFolders) => vec![library.folder().as_os_str().to_owned()],
-            Some(Shown::Libraries) => std::iter::once(NAME)
+            Some(ShownPart::IncludeFolders) => vec![library.include.into_os_string()],
+            Some(ShownPart::LibraryFolders) => vec![library.folder().as_os_str().to_owned()],
+            Some(ShownPart::Libraries) => std::iter::once(NAME)
                 .chain(SYSTEM.map(|option| option.trim_start_matches("-l")))
                 .map(OsString::from)
                 .collect(),
-            Some(Shown::Version) => vec!["Consort".into(), env!("CARGO_PKG_VERSION").into()],
+            Some(ShownPart::Version) => vec!["Consort".into(), env!("CARGO_PKG_VERSION").into()],
         };
         let words: Vec<String> = shown.iter().map(|word| output::quoted(word)).collect();
         output::print(&(words.join(" ") + "\n"))?;

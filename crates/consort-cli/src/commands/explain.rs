@@ -56,7 +56,7 @@ pub(crate) struct Explain {
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct ExplainOutput {
     #[serde(flatten)]
     record: Record,
     /// `exact`, `nearest` or `model`.
@@ -116,11 +116,11 @@ impl Explain {
         let barrier = entry_and_exit_barrier(algorithms, wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &selected));
         let place = match wisdom {
-            Some(_) => Place::Wisdom(path),
-            None => Place::NoWisdom(self.arrival, fabric),
+            Some(_) => WisdomOrigin::Wisdom(path),
+            None => WisdomOrigin::NoWisdom(self.arrival, fabric),
         };
         let same = same_as(algorithms, &selected);
-        self.tell(&selected, &same, barrier.as_ref(), place, estimates)
+        self.print(&selected, &same, barrier.as_ref(), place, estimates)
     }
 
     /// Returns the requested number of PEs, or that of two machines, or one for each core.
@@ -135,23 +135,23 @@ impl Explain {
         self.pes.or(of_machines).unwrap_or_else(usual)
     }
 
-    fn tell(
+    fn print(
         &self,
         selected: &Selection<'_>,
         same: &[Candidate],
         barrier: Option<&Candidate>,
-        place: Place,
+        place: WisdomOrigin,
         estimates: Option<Vec<Estimate>>,
     ) -> Result<()> {
         let Some(json) = &self.json else {
             return output::print(&text(selected, same, barrier, &place, estimates));
         };
         let wisdom = match place {
-            Place::Wisdom(path) => Some(path),
-            Place::NoWisdom(..) => None,
+            WisdomOrigin::Wisdom(path) => Some(path),
+            WisdomOrigin::NoWisdom(..) => None,
         };
         let entry = selected.entry.as_deref().context("no information about the choice")?;
-        let explained = Explained {
+        let explained = ExplainOutput {
             record: Record::from(entry),
             origin: match selected.by {
                 ChosenBy::Wisdom if selected.is_exact() => "exact",
@@ -171,7 +171,7 @@ impl Explain {
 }
 
 /// The origin of a choice's wisdom.
-enum Place {
+enum WisdomOrigin {
     /// The wisdom at this path.
     Wisdom(PathBuf),
     /// No wisdom for this arrival and fabric.
@@ -199,7 +199,7 @@ fn text(
     selected: &Selection<'_>,
     same: &[Candidate],
     barrier: Option<&Candidate>,
-    place: &Place,
+    place: &WisdomOrigin,
     estimates: Option<Vec<Estimate>>,
 ) -> String {
     let mut text = format!("{selected}\n");
@@ -215,8 +215,8 @@ fn text(
         text += &format!("  within: barrier {barrier}\n");
     }
     text += &match place {
-        Place::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
-        Place::NoWisdom(arrival, fabric) => {
+        WisdomOrigin::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
+        WisdomOrigin::NoWisdom(arrival, fabric) => {
             let mut tune = "consort tune".to_owned();
             if *arrival != Arrival::Together {
                 tune += &format!(" --arrival {arrival}");

@@ -21,11 +21,11 @@ have one. Only you and root may be able to write there.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Mpi {
     #[command(subcommand)]
-    what: What,
+    what: MpiCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum MpiCommand {
     /// Compile the layer between programs and the MPI
     #[command(after_help = EXAMPLES)]
     Prepare,
@@ -34,7 +34,7 @@ enum What {
 impl Mpi {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<()> {
-        let What::Prepare = self.what;
+        let MpiCommand::Prepare = self.what;
         let CachedShim { path, version, .. } = prepare()?;
         let version = version.lines().next().unwrap_or_default();
         print(&format!("{version}\nprepared: {}\n", path.display()))

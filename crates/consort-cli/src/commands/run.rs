@@ -4,12 +4,12 @@
 //! of other launchers, such as `-np`, are also accepted, so that their scripts run here.
 //!
 //! On this machine, the processes are children of this command. On others, an MPI starts them:
-//! `machines` builds its command, and `hosts` reads the hosts. `unheeded` warns of settings without
-//! effect.
+//! `machines` builds its command, and `hosts` reads the hosts. `ignored_settings` warns of settings
+//! without effect.
 
 mod hosts;
+mod ignored_settings;
 mod machines;
-mod unheeded;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -92,7 +92,7 @@ pub(crate) struct Run {
 /// [`Run`], as a command by itself.
 #[derive(Parser)]
 #[command(name = "consort run")]
-struct Alone {
+struct RunCommand {
     #[command(flatten)]
     run: Run,
 }
@@ -103,7 +103,7 @@ pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     if all.get(1).is_none_or(|name| name != "run") {
         return all;
     }
-    let command = Alone::command();
+    let command = RunCommand::command();
     let takes_next = |word: &str| {
         let has_name = |option: &clap::Arg| match word.strip_prefix("--") {
             Some(long) => {
@@ -156,7 +156,7 @@ impl Run {
             tracing::warn!("--bind core does nothing: {} PEs share {cores} usable cores", self.pes);
         }
         let variables: Vec<_> = self.variables.iter().filter_map(|text| set(text)).collect();
-        unheeded::tell(self.pes, &variables);
+        ignored_settings::warn(self.pes, &variables);
         let launch = Launch {
             pes: self.pes,
             cores,

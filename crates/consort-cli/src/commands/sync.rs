@@ -35,11 +35,11 @@ Examples:
 #[derive(clap::Args, Debug)]
 pub(crate) struct Sync {
     #[command(subcommand)]
-    command: Command,
+    command: SyncCommand,
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum Command {
+enum SyncCommand {
     Advise(Advise),
 }
 
@@ -67,7 +67,7 @@ impl Sync {
     /// # Errors
     /// When the system refuses threads, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let Command::Advise(advise) = &self.command;
+        let SyncCommand::Advise(advise) = &self.command;
         advise.run()
     }
 }

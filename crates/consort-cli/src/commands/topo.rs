@@ -28,7 +28,7 @@ use consort_machine::topology::Topology;
 use consort_report::Document;
 use serde_json::Value;
 
-use outcome::Report;
+use outcome::TopoOutput;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,7 +94,7 @@ impl Topo {
             Ok(measured) => (measured, None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let report = Report { machine: MachineInfo::of(&topology), measured, not_measured };
+        let report = TopoOutput { machine: MachineInfo::of(&topology), measured, not_measured };
         let plots = |document: &mut Document| heat::plot(document, &report);
         let findings = Findings {
             objects: std::slice::from_ref(&report),
@@ -108,7 +108,7 @@ impl Topo {
 }
 
 /// Returns a row for each pair of processors.
-fn transfers(report: &Report) -> Result<Vec<Value>> {
+fn transfers(report: &TopoOutput) -> Result<Vec<Value>> {
     let transfers = report.measured.iter().flat_map(|measured| &measured.transfers);
     Ok(transfers.map(serde_json::to_value).collect::<Result<_, _>>()?)
 }

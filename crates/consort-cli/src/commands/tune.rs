@@ -44,8 +44,8 @@ use consort_tuner::{
 
 use crate::wisdom_file::{self, advised, set_aside};
 use check::Request;
-use mix::Recorded;
-use page::Story;
+use mix::RecordedCalls;
+use page::ReportData;
 use watch::{Meter, Watch};
 
 /// The comparison's share of the budget (one part in this many), and its time limit.
@@ -208,14 +208,14 @@ impl Tune {
     }
 
     /// Returns the recorded calls, if requested.
-    fn recorded(&self, wisdom: &Wisdom) -> Result<Option<Recorded>> {
+    fn recorded(&self, wisdom: &Wisdom) -> Result<Option<RecordedCalls>> {
         let is_asked = !self.record.is_empty();
-        is_asked.then(|| Recorded::load(&self.record, self.algorithms(), wisdom)).transpose()
+        is_asked.then(|| RecordedCalls::load(&self.record, self.algorithms(), wisdom)).transpose()
     }
 
     fn tune(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<()> {
         let stop = &*measurement.stop;
-        let mut wisdom = taken_up(path, &self.identity())?;
+        let mut wisdom = load_to_extend(path, &self.identity())?;
         let recorded = self.recorded(&wisdom)?;
         wisdom.save(path)?;
         let compares = self.rigour > Rigour::Estimate;
@@ -226,7 +226,7 @@ impl Tune {
         let budget = if compares { self.budget - comparison } else { self.budget };
 
         let grid = self.grid();
-        let workload = recorded.as_ref().map_or_else(|| (&grid).into(), Recorded::workload);
+        let workload = recorded.as_ref().map_or_else(|| (&grid).into(), RecordedCalls::workload);
         let retune = self.retune || recorded.is_some();
         let mut bench = NativeWorkbench::new(self.fabric, Some(&wisdom));
         let mut watch = Watch::new(meter, path, stop);
@@ -262,9 +262,9 @@ impl Tune {
             }
         }
         meter.finish();
-        tell_overrun(measurement.elapsed(), self.budget, &bench);
+        warn_if_over(measurement.elapsed(), self.budget, &bench);
         let contradictions = inconsistencies(&wisdom);
-        let story = Story {
+        let story = ReportData {
             fabric: self.fabric,
             grid: recorded.is_none().then_some(&grid),
             path,
@@ -296,7 +296,7 @@ impl Tune {
         let mut bench = NativeWorkbench::new(self.fabric, Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
-        tell_overrun(measurement.elapsed(), budget, &bench);
+        warn_if_over(measurement.elapsed(), budget, &bench);
         let findings = Findings {
             objects: std::slice::from_ref(&checked),
             rows: Some(checked.rows()?),
@@ -313,7 +313,7 @@ impl Tune {
 }
 
 /// Warns if tuning took much longer than the budget: a launch takes at least as long as its calls.
-fn tell_overrun(taken: Duration, budget: Duration, bench: &NativeWorkbench) {
+fn warn_if_over(taken: Duration, budget: Duration, bench: &NativeWorkbench) {
     let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
         let time = overrun::seconds(time);
         format!("one launch of {count} candidates of {} takes {time}", describe(&query))
@@ -331,10 +331,10 @@ fn set<T: Clone>(values: &mut Vec<T>, asked: &[T]) {
 /// Returns the wisdom to continue from: the file's, if it fits, without the entries whose
 /// algorithms have changed. If all of them have, the file is set aside. A file that is not wisdom
 /// of this machine is not touched.
-fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
+fn load_to_extend(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
         Ok(wisdom) => {
-            tell_outdated(path, &wisdom);
+            warn_of_outdated(path, &wisdom);
             return Ok(wisdom);
         }
         Err(WisdomError::NotFound { .. }) => return Ok(Wisdom::new(identity.clone())),
@@ -342,7 +342,8 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     };
     match &error {
         WisdomError::IdentityMismatch {
-            misfit: IdentityMismatch::OtherAlgorithms { .. }, ..
+            mismatch: IdentityMismatch::OtherAlgorithms { .. },
+            ..
         }
         | WisdomError::OtherFormat { .. } => {
             let aside = set_aside(path)?.unwrap_or_default();
@@ -354,7 +355,7 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
 }
 
 /// Warns how many entries of the file are tuned again.
-fn tell_outdated(path: &Path, wisdom: &Wisdom) {
+fn warn_of_outdated(path: &Path, wisdom: &Wisdom) {
     if wisdom.outdated() > 0 {
         tracing::warn!(
             "{}: ignored {} entries, because their algorithms have changed",

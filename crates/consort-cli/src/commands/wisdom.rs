@@ -37,7 +37,7 @@ entries whose algorithms have changed are left out.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Wisdom {
     #[command(subcommand)]
-    action: Action,
+    action: WisdomCommand,
     /// The wisdom [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE", global = true)]
     wisdom: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct Wisdom {
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum Action {
+enum WisdomCommand {
     /// Print the path of the wisdom
     Path,
     /// Print the machine and version of the wisdom, and its entries
@@ -83,7 +83,7 @@ enum Action {
 
 /// The output of `show --json`.
 #[derive(Debug, Serialize)]
-struct Shown<'s> {
+struct WisdomOutput<'s> {
     path: &'s Path,
     machine: &'s str,
     library: &'s str,
@@ -103,13 +103,13 @@ impl Wisdom {
         let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together, self.fabric)?;
         let identity = Algorithms::of(self.fabric).identity();
         match &self.action {
-            Action::Path => output::print_as_it_is(&format!("{}\n", path.display())),
-            Action::Show { collective, json } => {
+            WisdomCommand::Path => output::print_as_it_is(&format!("{}\n", path.display())),
+            WisdomCommand::Show { collective, json } => {
                 show((&path, identity), collective, json.as_deref())
             }
-            Action::Merge { files } => merge(&path, identity, files),
-            Action::Import { file } => import(&path, identity, file),
-            Action::Export { file } => export(&path, file),
+            WisdomCommand::Merge { files } => merge(&path, identity, files),
+            WisdomCommand::Import { file } => import(&path, identity, file),
+            WisdomCommand::Export { file } => export(&path, file),
         }
     }
 }
@@ -122,14 +122,14 @@ fn show(
     let wisdom = Content::load_unfitted(path).map_err(advised)?;
     let (misfit, outdated) = match Content::load(path, here) {
         Ok(used) => (None, used.outdated()),
-        Err(WisdomError::IdentityMismatch { misfit, .. }) => (Some(misfit.to_string()), 0),
+        Err(WisdomError::IdentityMismatch { mismatch, .. }) => (Some(mismatch.to_string()), 0),
         Err(error) => return Err(advised(error)),
     };
     let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);
     let entries = wisdom.entries().filter(|entry| wanted(entry.query.collective));
     let identity = wisdom.identity();
     if let Some(json) = json {
-        let shown = Shown {
+        let shown = WisdomOutput {
             path,
             machine: &identity.machine,
             library: &identity.library,

@@ -54,7 +54,7 @@ pub enum WisdomError {
         /// The file.
         path: PathBuf,
         /// The difference.
-        misfit: IdentityMismatch,
+        mismatch: IdentityMismatch,
     },
     /// The file cannot be written. An old one is unchanged.
     Unwritable {
@@ -83,7 +83,9 @@ impl fmt::Display for WisdomError {
                  `consort tune` again, into another file to keep this one",
                 path.display()
             ),
-            Self::IdentityMismatch { path, misfit } => write!(f, "{}: {misfit}", path.display()),
+            Self::IdentityMismatch { path, mismatch } => {
+                write!(f, "{}: {mismatch}", path.display())
+            }
             Self::Unwritable { path, .. } => write!(f, "cannot write {}", path.display()),
             Self::NoHome => f.write_str(
                 "no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path",
@@ -113,7 +115,7 @@ impl Wisdom {
     /// If there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
     pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
         let fitted = Self::load_unfitted(path)?.fitted(identity);
-        fitted.map_err(|misfit| WisdomError::IdentityMismatch { path: path.to_owned(), misfit })
+        fitted.map_err(|mismatch| WisdomError::IdentityMismatch { path: path.to_owned(), mismatch })
     }
 
     /// Loads the wisdom at `path` to add entries to it. Unlike [`Wisdom::load`], it keeps entries
@@ -126,7 +128,7 @@ impl Wisdom {
         let all = Self::load_unfitted(path)?;
         let revisions = identity.revisions.clone().and_unknown_of(&all.identity.revisions);
         let fitted = all.fitted(&Identity { revisions, ..identity.clone() });
-        fitted.map_err(|misfit| WisdomError::IdentityMismatch { path: path.to_owned(), misfit })
+        fitted.map_err(|mismatch| WisdomError::IdentityMismatch { path: path.to_owned(), mismatch })
     }
 
     /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.

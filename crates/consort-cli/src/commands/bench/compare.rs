@@ -45,7 +45,7 @@ const IDENTITY: [&str; 16] = [
 
 /// The results of an earlier run.
 #[derive(Debug, Default)]
-pub(super) struct Old {
+pub(super) struct EarlierResults {
     path: PathBuf,
     rows: Vec<Row>,
     machines: BTreeSet<String>,
@@ -65,12 +65,12 @@ struct Row {
     placement: Value,
     /// The transfer of a line between the cores at that time.
     c2c_ns: Option<f64>,
-    measure: Option<Measure>,
+    measure: Option<MedianInterval>,
 }
 
 /// A median with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Measure {
+struct MedianInterval {
     value: f64,
     interval: Option<(f64, f64)>,
     /// Whether it counts operations per second, where more is better.
@@ -100,7 +100,7 @@ impl Verdict {
 
 /// The earlier counterpart of a row, for programs.
 #[derive(Debug, Serialize)]
-pub(super) struct Partner {
+pub(super) struct EarlierRow {
     old: f64,
     old_ci95: Option<(f64, f64)>,
     old_algorithm: String,
@@ -109,9 +109,9 @@ pub(super) struct Partner {
 }
 
 /// A comparison of all rows.
-pub(super) struct Compared {
+pub(super) struct Comparison {
     /// The counterpart of each row, if there is one.
-    pub(super) partners: Vec<Option<Partner>>,
+    pub(super) partners: Vec<Option<EarlierRow>>,
     pub(super) warnings: Vec<String>,
     /// The numbers of the verdicts, in a line.
     pub(super) summary: String,
@@ -122,7 +122,7 @@ pub(super) struct Compared {
     without: Vec<String>,
 }
 
-impl Measure {
+impl MedianInterval {
     fn of(row: &Value) -> Option<Self> {
         let of = |value: &str, interval: &str, is_rate| {
             let ends = row[interval].as_array().filter(|ends| ends.len() == 2);
@@ -168,7 +168,7 @@ impl Row {
             is_chosen: row["chosen"].as_bool().unwrap_or(false),
             placement: row["placement"].clone(),
             c2c_ns: row["c2c_ns"].as_f64(),
-            measure: Measure::of(row),
+            measure: MedianInterval::of(row),
         }
     }
 
@@ -213,7 +213,7 @@ impl Row {
     }
 }
 
-impl Old {
+impl EarlierResults {
     /// Reads the results of an earlier run.
     ///
     /// # Errors
@@ -264,8 +264,8 @@ impl Old {
     }
 
     /// Compares new rows with the earlier ones.
-    pub(super) fn compared(&self, objects: &[Value], machine: &str) -> Compared {
-        let mut compared = Compared {
+    pub(super) fn compared(&self, objects: &[Value], machine: &str) -> Comparison {
+        let mut compared = Comparison {
             partners: Vec::new(),
             warnings: self.warnings(machine),
             summary: String::new(),
@@ -305,7 +305,7 @@ impl Old {
                 output::ratio(ratio),
                 verdict.name().to_owned(),
             ]);
-            compared.partners.push(Some(Partner {
+            compared.partners.push(Some(EarlierRow {
                 old: old.value,
                 old_ci95: old.interval,
                 old_algorithm: old_row.algorithm.clone(),
@@ -356,11 +356,11 @@ impl Old {
     }
 
     /// Records whether a comparison fails a check for rows that are slower by this percentage.
-    pub(super) fn judge(&self, compared: &Compared, percent: Option<f64>) {
+    pub(super) fn judge(&self, compared: &Comparison, percent: Option<f64>) {
         let Some(percent) = percent else { return };
         let partners = || compared.partners.iter().flatten();
         let is_worse =
-            |one: &&Partner| one.verdict == Verdict::Slower && one.ratio > 1.0 + percent / 100.0;
+            |one: &&EarlierRow| one.verdict == Verdict::Slower && one.ratio > 1.0 + percent / 100.0;
         let worse = partners().filter(is_worse).count();
         let failure = match (partners().count(), worse) {
             (0, _) => Some("no row has a partner, so nothing was compared".to_owned()),
@@ -374,7 +374,7 @@ impl Old {
     }
 }
 
-impl Compared {
+impl Comparison {
     /// Returns the tone of the result.
     pub(super) fn tone(&self) -> Tone {
         match self.counts {

@@ -14,7 +14,7 @@ use consort_report::{Document, Tone};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{compare::Old, text::name};
+use super::{compare::EarlierResults, text::name};
 use crate::plots::{figures, sections};
 
 /// The exit status if a row is slower than allowed.
@@ -82,7 +82,7 @@ impl OutputOptions {
         measure: impl FnOnce(&Presenter<'_>) -> Result<String>,
     ) -> Result<ExitCode> {
         self.results.check()?;
-        let old = self.compare.as_deref().map(Old::read).transpose()?;
+        let old = self.compare.as_deref().map(EarlierResults::read).transpose()?;
         let measurement = Measurement::begin(pes, interrupt::stop_flag()?);
         let presenter = Presenter { options: self, measurement, old };
         let measured = measure(&presenter);
@@ -114,7 +114,7 @@ pub(super) fn usual_pes() -> u32 {
 pub(super) struct Presenter<'c> {
     options: &'c OutputOptions,
     pub(super) measurement: Measurement,
-    old: Option<Old>,
+    old: Option<EarlierResults>,
 }
 
 /// Returns the name of a line or a bar of a figure.

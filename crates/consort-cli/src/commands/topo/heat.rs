@@ -9,7 +9,7 @@ use consort_bench::limits::survey::Transfer;
 use consort_report::{Document, Heat, HeatCell};
 use consort_tuner::TransferClass;
 
-use super::outcome::Report;
+use super::outcome::TopoOutput;
 
 /// Shades for transfers below a number of nanoseconds.
 const SHADES: [(char, f64); 5] = [
@@ -29,7 +29,7 @@ enum Cell {
 }
 
 /// Adds the matrix to a report.
-pub(super) fn plot(document: &mut Document, report: &Report) {
+pub(super) fn plot(document: &mut Document, report: &TopoOutput) {
     let Some(measured) = &report.measured else { return };
     let matrix = matrix(&measured.transfers);
     let cpus = cpus(&matrix);

@@ -7,7 +7,7 @@ use consort_console::this_machine::MachineInfo;
 
 /// The output of `--json`.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct TopoOutput {
     #[serde(flatten)]
     pub(super) machine: MachineInfo,
     /// The measurements; null if there are none.

@@ -27,7 +27,7 @@ const MOST_BARS: usize = 40;
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Report<'r> {
+struct PlacesOutput<'r> {
     pes: u32,
     #[serde(flatten)]
     surveyed: &'r SurveyResult,
@@ -43,7 +43,7 @@ pub(super) fn run(survey: &PlacementSurvey, results: &Results) -> Result<ExitCod
         Err(error) => return interrupt::ending_with(error, &measurement.stop),
         Ok(surveyed) => surveyed,
     };
-    let report = Report { pes: survey.pes, surveyed: &surveyed };
+    let report = PlacesOutput { pes: survey.pes, surveyed: &surveyed };
     let rows = surveyed.distances.iter().map(serde_json::to_value);
     let findings = Findings {
         objects: &[report],

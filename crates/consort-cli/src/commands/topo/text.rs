@@ -6,10 +6,10 @@ use consort_bench::{
     units::size,
 };
 
-use super::{heat, outcome::Report};
+use super::{heat, outcome::TopoOutput};
 
 /// Returns the whole page.
-pub(super) fn page(report: &Report) -> Page {
+pub(super) fn page(report: &TopoOutput) -> Page {
     let mut page = Page::default();
     report.machine.show(&mut page);
     if let Some(measured) = &report.measured {

@@ -38,7 +38,7 @@ pub(super) struct Request<'r> {
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Checked {
+pub(super) struct CheckOutput {
     within_10_percent: f64,
     pub(super) passed: bool,
     /// Whether it was interrupted.
@@ -84,7 +84,7 @@ pub(super) fn run(
     bench: &mut NativeWorkbench,
     wisdom: &Wisdom,
     meter: &mut Meter,
-) -> Result<Checked> {
+) -> Result<CheckOutput> {
     let Request { workload, sample_count, budget, stop } = *request;
     let cores = bench.algorithms().cores();
     let is_served = |query: &Query| !bench.candidates(query).is_empty();
@@ -102,9 +102,9 @@ pub(super) fn run(
     Ok(checked(&report, stop.load(Relaxed)))
 }
 
-fn checked(report: &CheckReport, stopped: bool) -> Checked {
+fn checked(report: &CheckReport, stopped: bool) -> CheckOutput {
     let within_10_percent = report.share_within(LIMIT);
-    Checked {
+    CheckOutput {
         within_10_percent,
         passed: !stopped && within_10_percent >= SHARE,
         stopped,
@@ -113,7 +113,7 @@ fn checked(report: &CheckReport, stopped: bool) -> Checked {
     }
 }
 
-impl Checked {
+impl CheckOutput {
     /// Returns a row for each query.
     pub(super) fn rows(&self) -> Result<Vec<Value>> {
         let rows = self.penalties.iter().map(serde_json::to_value);

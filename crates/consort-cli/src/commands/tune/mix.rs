@@ -37,7 +37,7 @@ const MOST_SHOWN: usize = 20;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The recorded calls of one query, and the candidate that served them before.
-struct Call {
+struct RecordedCall {
     query: Query,
     calls: u64,
     before: Candidate,
@@ -46,17 +46,17 @@ struct Call {
 }
 
 /// The recorded calls of programs.
-pub(super) struct Recorded {
+pub(super) struct RecordedCalls {
     /// The algorithms that serve the calls.
     algorithms: &'static Algorithms,
-    calls: Vec<Call>,
+    calls: Vec<RecordedCall>,
     /// The number of calls of vector variants.
     untunable_count: u64,
 }
 
 /// The recorded calls of one query, measured by both choices, in nanoseconds per call.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ReplayedCall {
     #[serde(flatten, with = "QueryJson")]
     query: Query,
     calls: u64,
@@ -70,14 +70,14 @@ struct Row {
 
 /// The time of all recorded calls by both choices.
 #[derive(Debug, Serialize)]
-pub(super) struct Replayed {
+pub(super) struct ReplayResult {
     before_ns: f64,
     after_ns: f64,
     /// The number of kinds of calls that were not measured.
     unmeasured_count: usize,
     /// The number of calls of vector variants, which are not tuned.
     untunable_count: u64,
-    rows: Vec<Row>,
+    rows: Vec<ReplayedCall>,
 }
 
 /// Returns the candidate that serves a query, and its expected time.
@@ -88,7 +88,7 @@ fn chosen(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<(Ca
     Some((selected.candidate.into_owned(), expected_ns))
 }
 
-impl Recorded {
+impl RecordedCalls {
     /// Reads files, and adds up their calls. `wisdom` served the calls so far, by `algorithms`.
     ///
     /// # Errors
@@ -115,9 +115,9 @@ impl Recorded {
         let untunable_count = mix.calls().filter(is_vector).map(|(_, calls)| calls).sum();
         let call = |(query, calls): (Query, u64)| {
             let (before, ns) = chosen(algorithms, wisdom, &query)?;
-            Some(Call { query, calls, before, expected_ns: calls as f64 * ns })
+            Some(RecordedCall { query, calls, before, expected_ns: calls as f64 * ns })
         };
-        let mut calls: Vec<Call> = mix.tunable().calls().filter_map(call).collect();
+        let mut calls: Vec<RecordedCall> = mix.tunable().calls().filter_map(call).collect();
         calls.sort_by(|one, other| other.expected_ns.total_cmp(&one.expected_ns));
         calls.first().context("no recorded call can be tuned: vector variants cannot")?;
         Ok(Self { algorithms, calls, untunable_count })
@@ -138,7 +138,7 @@ impl Recorded {
         budget: Duration,
         stop: &AtomicBool,
         meter: &mut Meter,
-    ) -> Result<Replayed> {
+    ) -> Result<ReplayResult> {
         let mut bench = NativeWorkbench::new(self.algorithms.fabric(), Some(wisdom));
         let (started, mut rows) = (Instant::now(), Vec::new());
         let weights: Vec<f64> = self.calls.iter().map(|call| call.expected_ns).collect();
@@ -153,8 +153,9 @@ impl Recorded {
             let share = left.mul_f64(part).max(SHORTEST);
             rows.extend(call.replay(&mut bench, wisdom, share)?);
         }
-        let sum = |ns: fn(&Row) -> f64| rows.iter().map(|row| row.calls as f64 * ns(row)).sum();
-        Ok(Replayed {
+        let sum =
+            |ns: fn(&ReplayedCall) -> f64| rows.iter().map(|row| row.calls as f64 * ns(row)).sum();
+        Ok(ReplayResult {
             before_ns: sum(|row| row.before_ns),
             after_ns: sum(|row| row.after_ns),
             unmeasured_count: self.calls.len() - rows.len(),
@@ -164,14 +165,14 @@ impl Recorded {
     }
 }
 
-impl Call {
+impl RecordedCall {
     /// Measures both choices; `None` if they cannot be measured.
     fn replay(
         &self,
         bench: &mut NativeWorkbench,
         wisdom: &Wisdom,
         budget: Duration,
-    ) -> Result<Option<Row>> {
+    ) -> Result<Option<ReplayedCall>> {
         let Self { query, calls, ref before, .. } = *self;
         let Some((after, _)) = chosen(bench.algorithms(), wisdom, &query) else { return Ok(None) };
         if bench.candidates(&query).is_empty() {
@@ -187,15 +188,15 @@ impl Call {
         let Some(medians) = medians else { return Ok(None) };
         let (after_ns, before_ns) = (medians[0], medians[medians.len() - 1]);
         let after = field[0].clone();
-        Ok(Some(Row { query, calls, before: before.clone(), before_ns, after, after_ns }))
+        Ok(Some(ReplayedCall { query, calls, before: before.clone(), before_ns, after, after_ns }))
     }
 }
 
-impl Replayed {
+impl ReplayResult {
     pub(super) fn show(&self, page: &mut Page) {
         let mut rows = Vec::new();
         for row in self.rows.iter().take(MOST_SHOWN) {
-            let Row { query, calls, before, before_ns, after, after_ns } = row;
+            let ReplayedCall { query, calls, before, before_ns, after, after_ns } = row;
             let is_same = before_ns == after_ns;
             rows.push(vec![
                 describe(query),

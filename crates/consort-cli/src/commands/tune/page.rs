@@ -16,7 +16,7 @@ use consort_tuner::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::mix::Replayed;
+use super::mix::ReplayResult;
 use crate::record::Record;
 use consort_console::output::{brief, ratio, time};
 
@@ -25,7 +25,7 @@ const MOST_CONTRADICTIONS: usize = 4;
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'s> {
+pub(super) struct TuneOutput<'s> {
     wisdom: PathBuf,
     machine: String,
     ending: &'static str,
@@ -36,12 +36,12 @@ pub(super) struct Report<'s> {
     entries: Vec<Record>,
     comparison: Vec<Point>,
     /// Recorded calls, before and after; null without `--record`.
-    replayed: Option<&'s Replayed>,
+    replayed: Option<&'s ReplayResult>,
     contradictions: Vec<String>,
 }
 
 /// The data of a report.
-pub(super) struct Story<'s> {
+pub(super) struct ReportData<'s> {
     /// The fabric of the PEs.
     pub(super) fabric: Fabric,
     /// The grid, unless recorded calls are tuned.
@@ -50,13 +50,13 @@ pub(super) struct Story<'s> {
     pub(super) wisdom: &'s Wisdom,
     pub(super) outcome: &'s Outcome,
     pub(super) points: &'s [Point],
-    pub(super) replayed: Option<&'s Replayed>,
+    pub(super) replayed: Option<&'s ReplayResult>,
     pub(super) contradictions: &'s [Inconsistency],
 }
 
-impl Story<'_> {
-    pub(super) fn json(&self) -> Report<'_> {
-        Report {
+impl ReportData<'_> {
+    pub(super) fn json(&self) -> TuneOutput<'_> {
+        TuneOutput {
             wisdom: self.path.to_owned(),
             machine: self.wisdom.identity().machine.clone(),
             ending: match self.outcome.ending {

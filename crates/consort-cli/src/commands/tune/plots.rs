@@ -10,14 +10,14 @@ use consort_bench::{
 use consort_report::{Bar, Bars, Document, Group, Heat, HeatCell, Lines, Point, Scale, Series};
 use consort_tuner::{Entry, Grid, Wisdom};
 
-use super::page::{Story, row};
+use super::page::{ReportData, row};
 use consort_console::{
     output::{brief, time},
     report::axes,
 };
 
 /// Adds a section for each collective.
-pub(super) fn plots(document: &mut Document, story: &Story<'_>) {
+pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
     let Some(grid) = story.grid else { return };
     for &collective in &grid.collectives {
         let rows = rows(grid, story.wisdom, collective);

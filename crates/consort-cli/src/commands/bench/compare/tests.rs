@@ -15,14 +15,14 @@ fn row(algorithm: &str, ns: f64, width: f64) -> Value {
     })
 }
 
-fn read(text: &str) -> Result<Old> {
+fn read(text: &str) -> Result<EarlierResults> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.json");
     fs::write(&path, text).unwrap();
-    Old::read(&path)
+    EarlierResults::read(&path)
 }
 
-fn old(rows: &[Value]) -> Old {
+fn old(rows: &[Value]) -> EarlierResults {
     read(&rows.iter().map(|row| row.to_string() + "\n").collect::<String>()).unwrap()
 }
 

@@ -13,7 +13,7 @@ const OF_MPI: [(&str, &str); 3] =
 const PES: &str = "CONSORT_PES";
 /// Warns of all settings without effect for `pes` processes, in these variables and the
 /// environment.
-pub(super) fn tell(pes: u32, given: &[(OsString, OsString)]) {
+pub(super) fn warn(pes: u32, given: &[(OsString, OsString)]) {
     let given = |name: &str| {
         let is_it = |(known, _): &&(OsString, OsString)| known == OsStr::new(name);
         let value = given.iter().rfind(is_it).map(|(_, value)| value.clone());
@@ -56,21 +56,21 @@ mod tests {
 
     #[test]
     fn ignored_settings_get_one_warning_each() {
-        let told = |set: &[(&str, &str)]| {
+        let warnings = |set: &[(&str, &str)]| {
             lines(2, |name| {
                 let found = set.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             })
         };
-        assert_eq!(told(&[]), [""; 0]);
-        assert_eq!(told(&[(PES_PER_PROCESS, "1"), (PES, "2")]), [""; 0]);
-        let all = told(&[(PES_PER_PROCESS, "4"), ("CONSORT_SHARING", "process"), (PES, "3")]);
+        assert_eq!(warnings(&[]), [""; 0]);
+        assert_eq!(warnings(&[(PES_PER_PROCESS, "1"), (PES, "2")]), [""; 0]);
+        let all = warnings(&[(PES_PER_PROCESS, "4"), ("CONSORT_SHARING", "process"), (PES, "3")]);
         assert!(all[0].starts_with("CONSORT_PES_PER_PROCESS=4 does nothing here"), "{all:?}");
         assert!(all[1].starts_with("CONSORT_SHARING=process does nothing here"), "{all:?}");
         assert!(all[2].contains("-n 2 is the number of PEs") && all.len() == 3, "{all:?}");
-        let by_slurm = |rank| told(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", rank)]);
+        let by_slurm = |rank| warnings(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", rank)]);
         assert!(by_slurm("0")[0].contains("started this command 4 times"));
         assert_eq!(by_slurm("1"), [""; 0]);
-        assert_eq!(told(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), [""; 0]);
+        assert_eq!(warnings(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), [""; 0]);
     }
 }
