@@ -12,20 +12,20 @@ pub struct ProcessToken(u32);
 impl ProcessToken {
     /// Returns the token of the calling process.
     #[must_use]
-    pub fn of_caller() -> Self {
+    pub fn current() -> Self {
         Self(fork::forks())
     }
 
     /// Returns whether the calling process created the token.
     #[inline(always)]
     #[must_use]
-    pub fn is_of_caller(self) -> bool {
+    pub fn is_current(self) -> bool {
         self.0 == fork::forks_so_far()
     }
 }
 
 impl Default for ProcessToken {
     fn default() -> Self {
-        Self::of_caller()
+        Self::current()
     }
 }

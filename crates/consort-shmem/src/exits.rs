@@ -65,7 +65,7 @@ pub(crate) fn take_signal() {
 
 /// Does what a signal handler may do: reads and writes atomics, and makes system calls.
 extern "C" fn on_signal(signal: c_int) {
-    if failure::begun().is_some_and(|world| world.process.is_of_caller() && world.job.is_ended()) {
+    if failure::begun().is_some_and(|world| world.process.is_current() && world.job.is_ended()) {
         world::forget();
         return;
     }
@@ -114,8 +114,8 @@ fn watch(world: &World, is_over: &AtomicBool) {
             before = None;
             continue;
         };
-        let since = before.take().filter(|before| now.has_the_waits_of(before));
-        if let Some(waiting) = since.as_ref().and_then(|since| now.is_for_ever(since)) {
+        let since = before.take().filter(|before| now.has_same_waits_as(before));
+        if let Some(waiting) = since.as_ref().and_then(|since| now.is_permanent(since)) {
             let other = Some((world.rank, format!("{FINALIZE}, since it has exited")));
             return world.job.poison(&Failure::NobodyLeft { waiting, other });
         }

@@ -157,7 +157,7 @@ fn begin() -> Result<StartedJob, String> {
             job: native.clone(),
             rank,
             is_launched: member.is_some(),
-            process: ProcessToken::of_caller(),
+            process: ProcessToken::current(),
             pes: team.size(),
         },
         heap: heap.ok_or("the heap is smaller than requested")?.expose_provenance(),
@@ -193,9 +193,9 @@ fn join(job: &Job) -> Result<(MembershipBox, consort::Team<'static>), String> {
 /// Runs when the program ends by itself: not after a failure, and not in a forked process. A
 /// program that ends successfully is finalized if it has not been.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    let is_own = STARTED_JOB.try_lock().is_ok_and(
-        |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process.is_of_caller()),
-    );
+    let is_own = STARTED_JOB
+        .try_lock()
+        .is_ok_and(|begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process.is_current()));
     if !is_own {
         return;
     }
@@ -303,7 +303,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     drop(driver);
     if requested < THREAD_SERIALIZED {
         // Only one thread makes calls, if the program keeps to the level that it has requested.
-        world.driver.bias_to(ThreadToken::of_caller());
+        world.driver.bias_to(ThreadToken::current());
     }
     world::set(Some(world));
     if !WAS_INITIALIZED.swap(true, Relaxed) {

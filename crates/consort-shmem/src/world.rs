@@ -273,7 +273,7 @@ impl World {
 
     #[inline(always)]
     pub(crate) fn driver(&self) -> BiasedGuard<'_, Driver> {
-        self.driver.lock(ThreadToken::of_caller()).unwrap_or_else(|| within_another())
+        self.driver.lock(ThreadToken::current()).unwrap_or_else(|| within_another())
     }
 
     pub(crate) fn level(&self) -> c_int {

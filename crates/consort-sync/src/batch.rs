@@ -180,7 +180,7 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
 
     /// Returns whether nobody would execute the closures: in a forked child, without the server.
     fn is_lost(&self) -> bool {
-        self.served_in.is_some_and(|process| !process.is_of_caller())
+        self.served_in.is_some_and(|process| !process.is_current())
     }
 
     /// Adds a closure. If there is no room, delivers those before it.

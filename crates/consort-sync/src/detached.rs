@@ -121,7 +121,7 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
 pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64), Pending<R>) {
     let (sender, receiver) = oneshot::channel();
     let submitted = Box::into_raw(Box::new(SubmittedClosure { closure, sender }));
-    let pending = Pending { receiver, process: ProcessToken::of_caller() };
+    let pending = Pending { receiver, process: ProcessToken::current() };
     (words(execute_submitted::<T, F, R>, submitted.cast()), pending)
 }
 
@@ -178,7 +178,7 @@ impl<R> Pending<R> {
     /// forked after the closure was submitted but before it was executed.
     #[track_caller]
     pub fn wait(self) -> R {
-        if self.process.is_of_caller() {
+        if self.process.is_current() {
             return finish(self.receiver.recv());
         }
         match self.receiver.try_recv() {
@@ -205,7 +205,7 @@ impl<R> Future for PendingFuture<R> {
     /// As [`Pending::wait`]. When the result was returned before.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
         let received = Pin::new(&mut self.receiver).poll(context);
-        assert!(received.is_ready() || self.process.is_of_caller(), "{NO_RESULT}");
+        assert!(received.is_ready() || self.process.is_current(), "{NO_RESULT}");
         received.map(finish)
     }
 }

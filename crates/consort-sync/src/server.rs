@@ -90,7 +90,7 @@ where
         if started.recv().is_err() {
             return Err(io::Error::other("too many threads use messages"));
         }
-        Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::of_caller() })
+        Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::current() })
     }
 
     /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
@@ -118,7 +118,7 @@ where
     #[inline]
     #[track_caller]
     fn served(&self) -> &DelegatedData<T, S> {
-        assert!(self.process.is_of_caller(), "{NO_SERVER}");
+        assert!(self.process.is_current(), "{NO_SERVER}");
         self.data()
     }
 
@@ -168,14 +168,14 @@ where
     /// When a closure of the server calls it. In a forked child, as [`apply`](Self::apply).
     #[must_use]
     pub fn into_inner(mut self) -> T {
-        assert!(self.process.is_of_caller(), "{NO_SERVER}");
+        assert!(self.process.is_current(), "{NO_SERVER}");
         self.end();
         let data = self.data.take().and_then(Arc::into_inner);
         data.expect("a closure of the server does not end it").shared.into_inner()
     }
 
     fn end(&mut self) {
-        if !self.process.is_of_caller() {
+        if !self.process.is_current() {
             // The server may have begun a closure, and does not continue in a forked child. The
             // data stays as it is, and there is no thread to wait for.
             let _ = ManuallyDrop::new((self.data.take(), self.thread.take()));

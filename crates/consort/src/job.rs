@@ -217,7 +217,7 @@ impl Joined {
 
     fn end(&mut self) -> thread::Result<Result<()>> {
         let Some(mut pe) = self.pe.take() else { return Ok(Ok(())) };
-        if !self.ranks.job.is_of_caller() {
+        if !self.ranks.job.is_current() {
             // The PE continues in the parent; a forked child only has a copy of it.
             let _ = ManuallyDrop::new(pe);
             Memberships::of_this_thread(|all| all.remove(&self.ranks));

@@ -161,7 +161,7 @@ impl Shared {
             // have stored its number in their lines, which this thread does only below.
             let Some(region) = (unsafe { region.as_ref() }) else { return };
             let fingerprint = region.run(rank);
-            if !self.process.is_of_caller() {
+            if !self.process.is_current() {
                 return; // in a child that the program has forked, this is the only thread
             }
             own.fingerprint.store(fingerprint, Relaxed);
@@ -217,7 +217,7 @@ impl Pool {
             ends: (0..size).map(|_| End::default()).collect(),
             starting: Event::new(fits),
             ending: Event::new(fits),
-            process: ProcessToken::of_caller(),
+            process: ProcessToken::current(),
             outer: Mutex::new(None),
         });
         let makes = Box::new(makes);
@@ -318,7 +318,7 @@ impl Pool {
     /// Runs a program on all PEs, in one region.
     fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
         let of_pool = |error| Failed { culprit: None, error };
-        if !self.shared.process.is_of_caller() {
+        if !self.shared.process.is_current() {
             return Err(of_pool(Error::Forked)); // the threads belong to the parent
         }
         let outer = enclosing();
@@ -338,7 +338,7 @@ impl Pool {
         // `run` catches the panics of a PE. A child that the program forks has none of the threads.
         unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
         let fingerprint = region.run(Rank(0));
-        if !self.shared.process.is_of_caller() {
+        if !self.shared.process.is_current() {
             enter(outer);
             return Err(of_pool(Error::Forked)); // the program has forked this child
         }
@@ -360,7 +360,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if !self.shared.process.is_of_caller() {
+        if !self.shared.process.is_current() {
             // A forked child has none of the threads, and cannot wait for them.
             let _ = ManuallyDrop::new(std::mem::take(&mut self.threads));
             return;

@@ -224,7 +224,7 @@ impl Drop for Ranks {
         if !self.job.is_poisoned() {
             self.job.end();
         }
-        if !self.job.is_of_caller() {
+        if !self.job.is_current() {
             // A forked child has no helper threads that it could wait for.
             let helpers = std::mem::take(&mut self.helpers);
             let _ = ManuallyDrop::new(helpers);

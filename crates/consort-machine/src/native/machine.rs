@@ -145,7 +145,7 @@ unsafe impl Machine for NativeMachine {
 
     #[inline(always)]
     fn has_pairs(&self) -> bool {
-        pair::is_there()
+        pair::is_supported()
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ use self::none as instructions;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use self::x86 as instructions;
 
-pub(super) use instructions::{is_there, wait, watch};
+pub(super) use instructions::{is_supported, wait, watch};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86 {
@@ -63,7 +63,7 @@ mod x86 {
         })
     }
 
-    pub(crate) fn is_there() -> bool {
+    pub(crate) fn is_supported() -> bool {
         instructions() != Instructions::None
     }
 
@@ -129,7 +129,7 @@ mod arm {
     /// The kernel's flag for a timer that ends each wait within 100 us.
     const HAS_EVENT_STREAM: libc::c_ulong = 1 << 2;
 
-    pub(crate) fn is_there() -> bool {
+    pub(crate) fn is_supported() -> bool {
         // SAFETY: the call reads what the system gave this process at its start.
         let has = unsafe { libc::getauxval(libc::AT_HWCAP) };
         has & HAS_EVENT_STREAM != 0
@@ -163,7 +163,7 @@ mod arm {
 mod none {
     use crate::Word;
 
-    pub const fn is_there() -> bool {
+    pub const fn is_supported() -> bool {
         false
     }
 

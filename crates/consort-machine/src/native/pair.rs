@@ -13,12 +13,12 @@ use crate::Pair;
 /// Returns whether the processor has the instruction.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(super) fn is_there() -> bool {
+pub(super) fn is_supported() -> bool {
     std::arch::is_x86_feature_detected!("cmpxchg16b")
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(super) const fn is_there() -> bool {
+pub(super) const fn is_supported() -> bool {
     false
 }
 
@@ -33,7 +33,7 @@ pub(super) fn compare_exchange(
     current: [u64; 2],
     new: [u64; 2],
 ) -> Result<[u64; 2], [u64; 2]> {
-    assert!(is_there(), "this processor exchanges no pairs of words");
+    assert!(is_supported(), "this processor exchanges no pairs of words");
     let [mut low, mut high] = current;
     // SAFETY: the processor has the instruction, as was just asserted. Its operand is two atomics
     // in one allocation, aligned to 16 bytes and borrowed for the duration. For the rest of the
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn both_words_are_exchanged_or_none() {
-        if !is_there() {
+        if !is_supported() {
             return;
         }
         let line = Line::new();
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn pair_exchanges_and_word_atomics_lose_nothing() {
         const EACH: u64 = 20_000;
-        if !is_there() {
+        if !is_supported() {
             return;
         }
         let line = Line::new();

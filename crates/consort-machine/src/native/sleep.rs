@@ -47,7 +47,7 @@ pub(super) fn announce(address: usize) -> Sleeper<'static> {
 #[inline(always)]
 pub(super) fn wake(word: &Word) {
     let ParkingSlot { sleepers, parker } = slot(address(word));
-    if sleepers.are_there() {
+    if sleepers.any() {
         parker.wake(Scope::Process);
     }
 }

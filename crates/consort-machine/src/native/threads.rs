@@ -72,7 +72,7 @@ thread_local! {
 }
 
 /// Gives back what the calling thread has. The thread may still take more.
-fn give_back() {
+fn release_thread() {
     with_thread(|state| {
         state.lines.give_all();
         if let Some((thread, _)) = state.thread.take() {
@@ -102,7 +102,7 @@ impl ThreadState {
 
     #[cold]
     fn enter(&self) -> (Thread, &'static Mailbox) {
-        at_thread_exit(give_back);
+        at_thread_exit(release_thread);
         let number = {
             let (returned, first) = &mut *free();
             returned.pop().unwrap_or_else(|| {
@@ -129,7 +129,7 @@ impl ThreadState {
         match self.lines.take() {
             Some(line) => line,
             None => {
-                at_thread_exit(give_back);
+                at_thread_exit(release_thread);
                 self.lines.open();
                 super::lines::more()
             }

@@ -94,7 +94,7 @@ impl Backoff {
             return 0;
         }
         yields.yield_now();
-        state.watches.set(monitor::is_there());
+        state.watches.set(monitor::is_supported());
         POLLS_PER_YIELD
     }
 }

@@ -60,7 +60,7 @@ impl ThreadToken {
     #[cfg(not(loom))]
     #[inline(always)]
     #[must_use]
-    pub fn of_caller() -> Self {
+    pub fn current() -> Self {
         std::thread_local! {
             static PLACE: u8 = const { 0 };
         }
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn one_thread_at_a_time_has_the_value() {
         let sum = BiasedMutex::new(0_u64);
-        sum.bias_to(ThreadToken::of_caller());
+        sum.bias_to(ThreadToken::current());
         let add = || {
             for _ in 0..10_000 {
-                let mut sum = sum.lock(ThreadToken::of_caller()).expect("it is not locked here");
+                let mut sum = sum.lock(ThreadToken::current()).expect("it is not locked here");
                 *sum += 1;
             }
         };
@@ -183,19 +183,19 @@ mod tests {
             scope.spawn(add);
             add();
         });
-        assert_eq!(*sum.lock(ThreadToken::of_caller()).unwrap(), 40_000);
+        assert_eq!(*sum.lock(ThreadToken::current()).unwrap(), 40_000);
     }
 
     #[test]
     fn biased_thread_cannot_lock_twice() {
         let lock = BiasedMutex::new(());
-        lock.bias_to(ThreadToken::of_caller());
-        let held = lock.lock(ThreadToken::of_caller());
+        lock.bias_to(ThreadToken::current());
+        let held = lock.lock(ThreadToken::current());
         let is_biased = held.as_ref().is_some_and(|held| held.held.is_none());
         if is_biased {
-            assert!(lock.lock(ThreadToken::of_caller()).is_none());
+            assert!(lock.lock(ThreadToken::current()).is_none());
         }
         drop(held);
-        assert!(lock.lock(ThreadToken::of_caller()).is_some());
+        assert!(lock.lock(ThreadToken::current()).is_some());
     }
 }

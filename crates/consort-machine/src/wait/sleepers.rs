@@ -72,7 +72,7 @@ impl Sleepers {
     /// Returns whether the receiver of a message may sleep, so that its parker must be woken. Call
     /// it after storing the message.
     #[inline(always)]
-    pub fn are_there(&self) -> bool {
+    pub fn any(&self) -> bool {
         light(); // pairs with the fence in `announce`
         self.0.load(Relaxed) != 0
     }

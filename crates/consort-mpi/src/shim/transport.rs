@@ -172,7 +172,7 @@ impl Mpi {
     /// child of a process that has called this.
     /// process that has called this.
     pub fn begin(started: &MpiProcess) -> Result<Self, MpiError> {
-        if !PROCESS.get_or_init(ProcessToken::of_caller).is_of_caller() {
+        if !PROCESS.get_or_init(ProcessToken::current).is_current() {
             return Err(MpiError::Forked);
         }
         if GOES_ON.swap(true, AcqRel) {

@@ -310,7 +310,7 @@ impl Drop for FarGet<'_> {
             GetSource::Pulled(None, _) => {}
         }
         if let GetSource::Pulled(_, kept) = &mut self.source {
-            self.far.give_back(std::mem::take(kept));
+            self.far.recycle(std::mem::take(kept));
         }
     }
 }

@@ -168,9 +168,9 @@ impl LockedDirectory<'_> {
     }
 
     /// Frees the memory of a block, if it has any.
-    fn give_back(&self, &[_, region, ..]: &Value) {
+    fn free(&self, &[_, region, ..]: &Value) {
         if region != EXHAUSTED && region != TOO_MANY {
-            self.heap.give_back(size(region));
+            self.heap.free(size(region));
         }
     }
 
@@ -190,7 +190,7 @@ impl LockedDirectory<'_> {
         let key = [BLOCK, number.0, number.1];
         let Some(value) = self.map.get(&key) else { return };
         if self.remove_hold(&key, &value) {
-            self.give_back(&value);
+            self.free(&value);
         }
     }
 }

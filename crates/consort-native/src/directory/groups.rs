@@ -205,7 +205,7 @@ impl LockedDirectory<'_> {
                 // back below, under this lock.
                 unsafe { segment.clear(at..at + (end - start)) };
             }
-            self.arena.give_back(size(region));
+            self.arena.free(size(region));
         }
         is_last
     }

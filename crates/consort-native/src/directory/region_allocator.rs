@@ -118,7 +118,7 @@ impl<'d> RegionAllocator<'d> {
         let (old, last) = (self.bytes.get(), self.get(RING, BEFORE));
         let number = self.take_after(last, fence)?.number;
         self.set(number, AT, old);
-        let end = extend().inspect_err(|_| self.give_back(number))?;
+        let end = extend().inspect_err(|_| self.free(number))?;
         self.bytes.set(end);
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<'d> RegionAllocator<'d> {
         Ok(made + 1)
     }
 
-    pub(super) fn give_back(&self, number: usize) {
+    pub(super) fn free(&self, number: usize) {
         let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
         self.set(before, AFTER, after);
         self.set(after, BEFORE, before);
@@ -173,10 +173,10 @@ mod tests {
         let allocator = RegionAllocator::new(LockedWords(&words), 1024);
         let regions: Vec<Region> = (0..4).map(|_| allocator.take(256).expect("room")).collect();
         assert_eq!(allocator.take(1), Err(RegionError::Exhausted { free: 0, largest: 0 }));
-        allocator.give_back(regions[1].number);
-        allocator.give_back(regions[3].number);
+        allocator.free(regions[1].number);
+        allocator.free(regions[3].number);
         assert_eq!(allocator.take(300), Err(RegionError::Exhausted { free: 512, largest: 256 }));
-        allocator.give_back(regions[2].number);
+        allocator.free(regions[2].number);
         assert_eq!(allocator.take(768).map(|region| (region.at, region.fresh)), Ok((256, 1024)));
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let first = allocator.take(1).expect("room");
         allocator.take(1).expect("room");
         assert_eq!(allocator.take(1), Err(RegionError::TooMany { most: 2 }));
-        allocator.give_back(first.number);
+        allocator.free(first.number);
         assert_eq!(allocator.take(1).map(|region| region.at), Ok(0));
     }
 
@@ -217,7 +217,7 @@ mod tests {
             for (bytes, which) in steps {
                 if which < 100 && !taken.is_empty() {
                     let (region, _) = taken.swap_remove(usize::from(which) % taken.len());
-                    allocator.give_back(region.number);
+                    allocator.free(region.number);
                     continue;
                 }
                 let is_free = |at: usize| {

@@ -55,7 +55,7 @@ pub(super) struct Pe {
 pub struct Endpoint {
     pub(super) job: Arc<Job>,
     /// The group, or one without memory after the PE has left the team. Only [`Endpoint::leave`]
-    /// and [`Endpoint::serve_again`] replace it.
+    /// and [`Endpoint::reuse_for`] replace it.
     pub(super) group: UnsafeCell<Arc<Group>>,
     pub(super) pe: Rc<Pe>,
     pub(super) calls: Cell<u64>,
@@ -144,7 +144,7 @@ impl Endpoint {
     /// Returns the state that the PEs of the team share.
     #[inline(always)]
     pub fn group(&self) -> &Arc<Group> {
-        // SAFETY: only `leave` and `serve_again` replace the group, and their callers ensure that
+        // SAFETY: only `leave` and `reuse_for` replace the group, and their callers ensure that
         // nothing borrows it.
         unsafe { &*self.group.get() }
     }
@@ -266,7 +266,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// Same as [`Endpoint::leave`].
-    pub unsafe fn serve_again(&self, group: Group) {
+    pub unsafe fn reuse_for(&self, group: Group) {
         self.sequence.set(self.job.config().first_step);
         self.rolled.set(0);
         self.allocations.set(0);

@@ -232,8 +232,8 @@ impl Far {
         self.link().transfers.buffer(words)
     }
 
-    pub(crate) fn give_back(&self, buffer: Vec<u64>) {
-        self.link().transfers.give_back(buffer);
+    pub(crate) fn recycle(&self, buffer: Vec<u64>) {
+        self.link().transfers.recycle(buffer);
     }
 
     /// Begins to put data into the memory of a far PE. `None` if the PE cannot be reached.

@@ -86,7 +86,7 @@ impl Transfers {
         buffer
     }
 
-    pub(super) fn give_back(&mut self, buffer: Vec<u64>) {
+    pub(super) fn recycle(&mut self, buffer: Vec<u64>) {
         if self.spare.len() < MOST_SPARE && buffer.capacity() > 0 {
             self.spare.push(buffer);
         }

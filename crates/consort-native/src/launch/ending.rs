@@ -26,15 +26,15 @@ impl WaitSnapshot {
     /// Returns the first PE that waits for a word, if all PEs are in the same waits as in `before`
     /// and have checked several times since.
     #[must_use]
-    pub fn is_for_ever(&self, before: &Self) -> Option<Rank> {
+    pub fn is_permanent(&self, before: &Self) -> Option<Rank> {
         let mut looks = self.looks.iter().zip(&before.looks);
         let have_looked = looks.all(|(now, before)| now.wrapping_sub(*before) >= LOOKS);
-        self.for_word.filter(|_| self.has_the_waits_of(before) && have_looked)
+        self.for_word.filter(|_| self.has_same_waits_as(before) && have_looked)
     }
 
     /// Returns whether no wait has begun or ended since `before`.
     #[must_use]
-    pub fn has_the_waits_of(&self, before: &Self) -> bool {
+    pub fn has_same_waits_as(&self, before: &Self) -> bool {
         self.waits == before.waits
     }
 }
@@ -42,7 +42,7 @@ impl WaitSnapshot {
 impl Job {
     /// Returns the launch that this process is in, if the PEs are processes.
     fn own_joined(&self) -> Option<&JoinedLaunch> {
-        self.joined.as_ref().filter(|_| self.is_of_caller())
+        self.joined.as_ref().filter(|_| self.is_current())
     }
 
     /// Records that the programs of this process have ended, if the PEs are processes. They have
@@ -128,8 +128,8 @@ mod tests {
             looks: looks.to_vec(),
         };
         let before = at(7, [100, 5]);
-        assert_eq!(at(7, [104, 8]).is_for_ever(&before), None);
-        assert_eq!(at(8, [900, 900]).is_for_ever(&before), None);
-        assert_eq!(at(7, [104, 9]).is_for_ever(&before), Some(Rank(1)));
+        assert_eq!(at(7, [104, 8]).is_permanent(&before), None);
+        assert_eq!(at(8, [900, 900]).is_permanent(&before), None);
+        assert_eq!(at(7, [104, 9]).is_permanent(&before), Some(Rank(1)));
     }
 }

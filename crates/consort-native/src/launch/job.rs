@@ -149,7 +149,7 @@ impl Job {
     /// Returns this process's end of a transport, if there is one. A forked child has none.
     #[inline]
     pub(super) fn link(&self) -> Option<&Far> {
-        self.link.as_ref().filter(|_| self.is_of_caller())
+        self.link.as_ref().filter(|_| self.is_current())
     }
 
     /// Returns the state of this process's next launch. The launcher's other processes share it,
@@ -214,7 +214,7 @@ impl Job {
         let pes = config.pes;
         Ok(Arc::new(Self {
             _child_failure: ChildFailure::new(&segment, layout.states, config.pes as usize),
-            process: ProcessToken::of_caller(),
+            process: ProcessToken::current(),
             states: SegmentSlice::new(&segment, layout.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             layout,
@@ -234,8 +234,8 @@ impl Job {
 
     /// Returns whether this process made the job and is not a child that was forked later.
     #[inline]
-    pub fn is_of_caller(&self) -> bool {
-        self.process.is_of_caller()
+    pub fn is_current(&self) -> bool {
+        self.process.is_current()
     }
 
     /// Returns the memory in which a PE of this process exposes private buffers, if PEs of other
@@ -318,7 +318,7 @@ impl Job {
     /// far.
     #[inline(always)]
     pub(crate) fn must_notify(&self) -> bool {
-        self.header.sleepers.are_there()
+        self.header.sleepers.any()
     }
 
     #[cold]

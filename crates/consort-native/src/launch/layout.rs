@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// The number of groups of the size of the world that have room from the start, in addition to the
-/// world. There are fewer if they would take more than [`MOST_GROUND`]. More room is added when
+/// world. There are fewer if they would take more than [`MOST_ARENA`]. More room is added when
 /// needed.
 const WORLDS: usize = 3;
-const MOST_GROUND: usize = 64 << 20;
+const MOST_ARENA: usize = 64 << 20;
 
 /// The number of bytes for each PE's copies of private buffers, if PEs are processes. More is added
 /// when needed.
@@ -90,7 +90,7 @@ impl SegmentLayout {
         let staging = staging.checked_next_multiple_of(unit)?;
         let arena = STAGING.checked_mul(staged)?.checked_add(staging)?;
         let bytes = arena.checked_add(group_bytes)?;
-        let bytes = bytes.checked_add(group_bytes.saturating_mul(WORLDS).min(MOST_GROUND))?;
+        let bytes = bytes.checked_add(group_bytes.saturating_mul(WORLDS).min(MOST_ARENA))?;
         Some(Self {
             states,
             directory,

@@ -147,7 +147,7 @@ impl JobMemory {
         };
         let segment = Arc::new(map().map_err(|reason| form::refused(&config, reason))?);
         let header = SegmentRef::new(&segment, 0);
-        let process = ProcessToken::of_caller();
+        let process = ProcessToken::current();
         let backing = Backing::File(Arc::new(JobFile { process, file, header }));
         Ok(Self { config, form, segment, backing })
     }
@@ -176,8 +176,8 @@ struct JobFile {
 }
 
 impl GrowableFile for JobFile {
-    fn is_of_caller(&self) -> bool {
-        self.process.is_of_caller()
+    fn is_current(&self) -> bool {
+        self.process.is_current()
     }
 
     fn file(&self) -> &Arc<File> {

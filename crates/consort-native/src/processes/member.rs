@@ -175,9 +175,7 @@ impl Member {
         });
         drop(held);
         match here {
-            Ok(Some(member)) if !member.process.is_of_caller() => {
-                Err(JoinError::Forked(member.rank))
-            }
+            Ok(Some(member)) if !member.process.is_current() => Err(JoinError::Forked(member.rank)),
             here => here.clone(),
         }
     }
@@ -240,7 +238,7 @@ impl Member {
         if control.pes.load(Relaxed) != pes {
             return Err(wrong());
         }
-        let process = ProcessToken::of_caller();
+        let process = ProcessToken::current();
         Ok(Self { file, control, rank: Rank(rank), pes, launcher, process })
     }
 
@@ -363,8 +361,8 @@ impl Member {
 }
 
 impl GrowableFile for JoinedLaunch {
-    fn is_of_caller(&self) -> bool {
-        self.member.process.is_of_caller()
+    fn is_current(&self) -> bool {
+        self.member.process.is_current()
     }
 
     fn file(&self) -> &Arc<File> {
@@ -425,7 +423,7 @@ struct LeaveGuard {
 impl Drop for LeaveGuard {
     fn drop(&mut self) {
         let JoinedLaunch { member, number } = &self.joined;
-        if !member.process.is_of_caller() {
+        if !member.process.is_current() {
             return; // a forked child is not in the launch
         }
         let launch = member.control.launch(*number);

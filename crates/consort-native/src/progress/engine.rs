@@ -155,7 +155,7 @@ impl Engine {
     /// Returns whether nothing can drive or drop the operations any more, because this is a child
     /// that was forked while the helper held their lock.
     pub fn is_lost(&self) -> bool {
-        !self.process.is_of_caller()
+        !self.process.is_current()
             && matches!(self.operations.try_lock(), Err(TryLockError::WouldBlock))
     }
 

@@ -111,7 +111,7 @@ impl Event {
     /// for.
     #[inline]
     pub fn notify(&self) {
-        if self.sleepers.are_there() {
+        if self.sleepers.any() {
             self.parker.wake(Scope::Process);
         }
     }

@@ -25,7 +25,7 @@ use crate::system::process as system;
 pub(crate) trait GrowableFile: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Returns whether the calling process shares the file and is not a forked child of a process
     /// that does.
-    fn is_of_caller(&self) -> bool;
+    fn is_current(&self) -> bool;
 
     fn file(&self) -> &Arc<File>;
 
@@ -93,7 +93,7 @@ fn ensure_own(
     object: &str,
     bytes: usize,
 ) -> Result<(), Box<MemoryError>> {
-    match shared.is_of_caller() {
+    match shared.is_current() {
         true => Ok(()),
         false => Err(MemoryError::in_child(call, object, bytes)),
     }

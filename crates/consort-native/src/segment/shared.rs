@@ -96,8 +96,8 @@ mod tests {
     struct End(ProcessToken, Arc<File>, AtomicU64);
 
     impl GrowableFile for End {
-        fn is_of_caller(&self) -> bool {
-            self.0.is_of_caller()
+        fn is_current(&self) -> bool {
+            self.0.is_current()
         }
 
         fn file(&self) -> &Arc<File> {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn forked_child_has_copies_of_segment_and_extents_outside_of_core_files() {
         let file = Arc::new(process::memory_file().expect("a file"));
-        let end = End(ProcessToken::of_caller(), file, AtomicU64::new(0));
+        let end = End(ProcessToken::current(), file, AtomicU64::new(0));
         let backing = Backing::File(Arc::new(end));
         let extent = backing.extend(PAGE, "a test").expect("an extent");
         let alone = Segment::reserve(PAGE, Origin::Shared, "a test").expect("a page");

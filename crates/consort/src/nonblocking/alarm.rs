@@ -79,14 +79,14 @@ impl Alarms {
         static ALARMS: Mutex<Option<(ProcessToken, Option<&'static Alarms>)>> = Mutex::new(None);
         let mut known = ALARMS.try_lock().ok()?;
         if let Some((process, alarms)) = *known
-            && process.is_of_caller()
+            && process.is_current()
         {
             return alarms;
         }
         let alarms: &'static Self = Box::leak(Box::default());
         let named = thread::Builder::new().name("consort wakes tasks".to_owned());
         let alarms = named.spawn(|| alarms.run()).ok().map(|_| alarms);
-        *known = Some((ProcessToken::of_caller(), alarms));
+        *known = Some((ProcessToken::current(), alarms));
         alarms
     }
 

@@ -48,7 +48,7 @@ impl Recorder {
             }
             return None;
         }
-        Some(Arc::new(Self { path, process: ProcessToken::of_caller(), counts: Mutex::default() }))
+        Some(Arc::new(Self { path, process: ProcessToken::current(), counts: Mutex::default() }))
     }
 
     /// Returns a plan for `call` that counts the calls made by it.
@@ -61,7 +61,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if !self.process.is_of_caller() {
+        if !self.process.is_current() {
             return; // the calls belong to the parent of this forked child
         }
         let mut mix = Mix::default();

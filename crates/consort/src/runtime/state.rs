@@ -109,13 +109,13 @@ impl State {
     }
 
     /// Serves another team, formed from `parent`, after its own was freed.
-    pub(crate) fn serve_again(&self, parent: &Self, part: Group) {
+    pub(crate) fn reuse_for(&self, parent: &Self, part: Group) {
         assert!(self.is_freed.replace(false), "a state serves one team at a time");
         // SAFETY: the team of this state is freed, so none of its calls is alive. Nothing else
         // borrows its group, because this crate never keeps a borrow of a group.
         #[expect(unsafe_code, reason = "reuses the state of a freed team for another")]
         unsafe {
-            self.endpoint.serve_again(part);
+            self.endpoint.reuse_for(part);
         }
         let flow = flow_of(self.endpoint.group());
         self.quarter_mask.set(flow.quarter_mask());

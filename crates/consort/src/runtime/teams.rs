@@ -35,7 +35,7 @@ impl Teams {
     pub(crate) fn state_for(&self, parent: &State, part: Group) -> &State {
         let spare = self.spare.borrow_mut().pop();
         if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
-            state.serve_again(parent, part);
+            state.reuse_for(parent, part);
             return state;
         }
         let number = self.count.replace(self.count.get() + 1) + 1;

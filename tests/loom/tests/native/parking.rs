@@ -72,7 +72,7 @@ impl Parking for Counted {
     }
 
     fn wake(&self) {
-        if self.sleepers.are_there() {
+        if self.sleepers.any() {
             self.parker.wake(Scope::Process);
         }
     }

@@ -35,7 +35,7 @@ impl Fence {
     }
 
     /// Returns whether the system has the fence.
-    fn is_there(&self) -> bool {
+    fn is_supported(&self) -> bool {
         // Relaxed: it publishes no other data.
         match self.state.load(Relaxed) {
             UNKNOWN => {
@@ -56,7 +56,7 @@ fn is_here() -> bool {
         libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
         libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
     );
-    FENCE.is_there()
+    FENCE.is_supported()
 }
 
 /// Lets threads of other processes make this process's threads fence. Returns whether they can.
@@ -65,7 +65,7 @@ pub fn take_part() -> bool {
         libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
         libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
     );
-    FENCE.is_there()
+    FENCE.is_supported()
 }
 
 /// Executes a fence on the threads of this process; returns whether it did.
