@@ -34,20 +34,20 @@ impl CLibrary {
     /// Looks next to the running command.
     pub(crate) fn find() -> Result<Self> {
         let command = env::current_exe().and_then(|path| path.canonicalize());
-        Self::beside(&command.context("cannot find the path of this command")?)
+        Self::next_to(&command.context("cannot find the path of this command")?)
     }
 
-    fn beside(command: &Path) -> Result<Self> {
+    fn next_to(command: &Path) -> Result<Self> {
         let folder = command.parent().unwrap_or(Path::new("/"));
         let prefix = folder.parent().unwrap_or(Path::new("/"));
         let installed =
             Self { archive: prefix.join("lib").join(ARCHIVE), include: prefix.join("include") };
-        if installed.is_there() {
+        if installed.exists() {
             return Ok(installed);
         }
         let include = Path::new(SOURCES).join("crates/consort-shmem/include");
         let built = Self { archive: folder.join(ARCHIVE), include };
-        if !built.is_there() {
+        if !built.exists() {
             bail!(
                 "cannot find {ARCHIVE} with its headers in {} or next to this command in {}: run \
                  `cargo build --release` in Consort's folder, then `target/release/consort \
@@ -64,7 +64,7 @@ impl CLibrary {
         self.archive.parent().unwrap_or(Path::new("/"))
     }
 
-    fn is_there(&self) -> bool {
+    fn exists(&self) -> bool {
         self.archive.is_file() && HEADERS.iter().all(|name| self.include.join(name).is_file())
     }
 }

@@ -111,7 +111,7 @@ impl<'l> Watch<'l> {
             self.reap(signals);
             self.look_at_grandchildren();
             self.warn_of_late_starts();
-            self.end_what_is_due();
+            self.kill_overdue();
         }
         children::kill_all(&[]);
         self.note_late_signals(signals)?;

@@ -69,7 +69,7 @@ impl TeamCall {
         let offset = offset.or((bytes == 0).then_some(0));
         let offset =
             offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes));
-        self.world.check_if_asked(self.routine, (argument, address), bytes);
+        self.world.check_if_debugging(self.routine, (argument, address), bytes);
         offset
     }
 

@@ -105,7 +105,7 @@ const LEAST_ALIGNMENT: usize = 2 << 20;
 
 /// Returns the alignment of heaps of `heap_bytes` bytes if each PE finds room for it: the largest
 /// power of two that an allocation could request.
-pub(crate) fn wanted_alignment(heap_bytes: usize) -> usize {
+pub(crate) fn preferred_alignment(heap_bytes: usize) -> usize {
     (1 << heap_bytes.max(1).ilog2()).max(LEAST_ALIGNMENT)
 }
 

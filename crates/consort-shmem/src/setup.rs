@@ -27,9 +27,9 @@ use crate::{
     environment, exits,
     failure::{self, Membership, fail, fail_to_start, is_ending},
     info,
-    memory::wanted_alignment,
+    memory::preferred_alignment,
     teams,
-    world::{self, Driver, World, known, world},
+    world::{self, Driver, World, initialized_world, world},
 };
 
 /// The levels of thread support, as `shmem.h` numbers them.
@@ -116,7 +116,8 @@ fn begin() -> Result<StartedJob, String> {
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
-    let pes = pes.heap_bytes(heap_bytes).heap_align(wanted_alignment(heap_bytes)).without_places();
+    let pes =
+        pes.heap_bytes(heap_bytes).heap_align(preferred_alignment(heap_bytes)).without_places();
     let (job, are_shared) = if of_mpi.is_some() {
         environment::ensure_one_each()?;
         if statics.are_of_static_executable() {
@@ -203,7 +204,7 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         return failure::end_all();
     }
     let [status, ..] = status.to_le_bytes();
-    match known() {
+    match initialized_world() {
         Some(world) if world.job.is_poisoned() => {}
         Some(_) if ENDS_BY_ITSELF.load(Relaxed) => finalize(),
         Some(_) if status == 0 => finalize_for_program(),
@@ -256,7 +257,7 @@ pub fn init() {
 
 /// `start_pes`: the end of the program finalizes.
 pub fn start_pes(_: c_int) {
-    if known().is_none() {
+    if initialized_world().is_none() {
         start("start_pes", THREAD_SINGLE);
         ENDS_BY_ITSELF.store(true, Relaxed);
     }
@@ -270,7 +271,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     world::refuse_child(routine);
     let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
     *count += 1;
-    if let Some(world) = known() {
+    if let Some(world) = initialized_world() {
         return world.level();
     }
     // Keeps the constructor, which nothing else refers to.
@@ -321,7 +322,7 @@ pub fn finalize() {
 /// Calls `shmem_finalize` as often as the program should have.
 fn finalize_for_program() {
     let mut left = *INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-    let _watch = known().map(exits::ExitWatch::of);
+    let _watch = initialized_world().map(exits::ExitWatch::of);
     while left > 0 {
         finalize_once(left == 1);
         left -= 1;
@@ -387,7 +388,7 @@ pub fn global_exit(status: c_int) -> ! {
 pub unsafe fn query_initialized(initialized: *mut c_int) {
     if !initialized.is_null() {
         // SAFETY: the program's variable.
-        unsafe { initialized.write(c_int::from(known().is_some())) };
+        unsafe { initialized.write(c_int::from(initialized_world().is_some())) };
     }
 }
 

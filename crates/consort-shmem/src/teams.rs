@@ -83,7 +83,7 @@ fn check_mask(routine: &str, mask: c_long) {
 ///
 /// # Safety
 /// `config` is readable, unless nothing is requested.
-unsafe fn asked(routine: &str, config: *const Config, mask: c_long) -> Config {
+unsafe fn requested_config(routine: &str, config: *const Config, mask: c_long) -> Config {
     check_mask(routine, mask);
     if mask & NUM_CONTEXTS == 0 || config.is_null() {
         return Config::default();
@@ -114,7 +114,7 @@ pub unsafe fn split_strided(
         return -1;
     }
     // SAFETY: guaranteed by the caller.
-    let config = unsafe { asked(routine, config, config_mask) };
+    let config = unsafe { requested_config(routine, config, config_mask) };
     let Some(call) = TeamCall::new(routine, parent_team) else { return -1 };
     let pes = call.members.size();
     let pe = |index: u32| {
@@ -163,7 +163,10 @@ pub unsafe fn split_2d(
     }
     // SAFETY: guaranteed by the caller.
     let [x_config, y_config] = unsafe {
-        [asked(routine, xaxis_config, xaxis_mask), asked(routine, yaxis_config, yaxis_mask)]
+        [
+            requested_config(routine, xaxis_config, xaxis_mask),
+            requested_config(routine, yaxis_config, yaxis_mask),
+        ]
     };
     let Some(call) = TeamCall::new(routine, parent_team) else { return -1 };
     let (pes, own) = (call.members.size(), call.members.own());

@@ -62,7 +62,7 @@ static IS_FINAL: AtomicBool = AtomicBool::new(false);
 
 /// Returns the job, if it is initialized.
 #[inline(always)]
-pub fn known() -> Option<&'static World> {
+pub fn initialized_world() -> Option<&'static World> {
     // SAFETY: null, or a world that is never freed.
     unsafe { WORLD.load(Acquire).as_ref() }
 }
@@ -70,7 +70,7 @@ pub fn known() -> Option<&'static World> {
 /// Returns the job, for a routine that needs it.
 #[inline(always)]
 pub fn world(routine: &str) -> &'static World {
-    known().unwrap_or_else(|| missing(routine))
+    initialized_world().unwrap_or_else(|| missing(routine))
 }
 
 #[cold]
@@ -186,7 +186,7 @@ impl World {
             Some(address) => Location::Near(address),
             None => self.place_elsewhere(routine, (argument, address), bytes),
         };
-        self.check_if_asked(routine, (argument, address), bytes);
+        self.check_if_debugging(routine, (argument, address), bytes);
         found
     }
 
@@ -211,7 +211,7 @@ impl World {
 
     /// Checks that heap memory has been allocated, if the program is to be checked.
     #[inline(always)]
-    pub(crate) fn check_if_asked(&self, routine: &str, argument: (&str, usize), bytes: usize) {
+    pub(crate) fn check_if_debugging(&self, routine: &str, argument: (&str, usize), bytes: usize) {
         if self.environment.debug {
             self.check_allocated(routine, argument, bytes);
         }

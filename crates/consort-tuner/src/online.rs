@@ -17,7 +17,8 @@
 use consort_fabric::{CallSpec, Candidate};
 
 use crate::{
-    Confidence, Entry, Rigour, RunnerUp, select::asked, times::rounded_ns, wisdom::MOST_CONTENDERS,
+    Confidence, Entry, Rigour, RunnerUp, select::lookup_query, times::rounded_ns,
+    wisdom::MOST_CONTENDERS,
 };
 
 const ROUNDS: usize = 5;
@@ -156,7 +157,7 @@ impl Refinement {
             median_ns: rounded_ns(self.call_ns * ratio.max(1.0)),
         });
         Some(Entry {
-            query: asked(call),
+            query: lookup_query(call),
             choice: self.candidates[self.incumbent].clone(),
             median_ns,
             ci95_ns: Some((rounded_ns(low_ns).min(median_ns), rounded_ns(high_ns).max(median_ns))),

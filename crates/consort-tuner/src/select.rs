@@ -102,10 +102,10 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
             return Some(Selection { query, candidate, by, entry: None, measured_pes });
         }
         let measured_pes = match self.measured {
-            Measurements::Wisdom(wisdom, _) => wisdom.measured_pes(&asked(call)),
+            Measurements::Wisdom(wisdom, _) => wisdom.measured_pes(&lookup_query(call)),
             Measurements::Nothing | Measurements::Table(_) => Vec::new(),
         };
-        if let Some((candidate, entry)) = self.measured_for(call) {
+        if let Some((candidate, entry)) = self.wisdom_choice(call) {
             let (candidate, entry) = (Cow::Borrowed(candidate), entry.map(Cow::Borrowed));
             let by = ChosenBy::Wisdom;
             return Some(Selection { query, candidate, by, entry, measured_pes });
@@ -127,10 +127,13 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
             return first.into_iter().collect();
         }
         let query = canonical(&call.query());
-        let kept: Vec<Candidate> =
-            self.kept_for(call).into_iter().filter(|one| self.catalog.serves(call, one)).collect();
-        if !kept.is_empty() {
-            let all: Vec<Candidate> = first.into_iter().chain(kept).collect();
+        let alternatives: Vec<Candidate> = self
+            .alternatives_for(call)
+            .into_iter()
+            .filter(|one| self.catalog.serves(call, one))
+            .collect();
+        if !alternatives.is_empty() {
+            let all: Vec<Candidate> = first.into_iter().chain(alternatives).collect();
             return distinct(self.catalog, &query, all).collect();
         }
         let ranked = ranked(self.catalog, &query, |one| self.catalog.serves(call, one));
@@ -154,22 +157,22 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     }
 
     /// Returns the candidates that tuning measured and kept besides wisdom's choice.
-    fn kept_for(&self, call: &CallSpec) -> Vec<Candidate> {
-        let query = asked(call);
+    fn alternatives_for(&self, call: &CallSpec) -> Vec<Candidate> {
+        let query = lookup_query(call);
         match self.measured {
             Measurements::Nothing => Vec::new(),
             Measurements::Wisdom(wisdom, cores) => {
                 let entry = wisdom.answer(self.catalog, &query, cores);
                 let measured = entry.filter(|entry| entry.is_measured());
-                measured.into_iter().flat_map(Entry::kept).cloned().collect()
+                measured.into_iter().flat_map(Entry::alternatives).cloned().collect()
             }
-            Measurements::Table(table) => table.kept(&query).cloned().collect(),
+            Measurements::Table(table) => table.alternatives(&query).cloned().collect(),
         }
     }
 
     /// Returns wisdom's choice, if it can serve the call.
-    fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
-        let query = asked(call);
+    fn wisdom_choice(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
+        let query = lookup_query(call);
         let found = match self.measured {
             Measurements::Nothing => None,
             Measurements::Wisdom(wisdom, cores) => {
@@ -183,7 +186,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
 }
 
 /// Returns the query with which a call is looked up in wisdom.
-pub(crate) fn asked(call: &CallSpec) -> Query {
+pub(crate) fn lookup_query(call: &CallSpec) -> Query {
     Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) }
 }
 
@@ -192,8 +195,8 @@ impl Selection<'_> {
     /// team size and message size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        let asked = Query { operator: OperatorClass::Commutative, ..self.query };
-        let is_asked = |entry: &Cow<'_, Entry>| [asked, self.query].contains(&entry.query);
+        let lookup_query = Query { operator: OperatorClass::Commutative, ..self.query };
+        let is_asked = |entry: &Cow<'_, Entry>| [lookup_query, self.query].contains(&entry.query);
         self.entry.as_ref().is_some_and(is_asked)
     }
 

@@ -33,7 +33,7 @@ pub struct Table {
     /// The entries, by row and then by size.
     entries: Vec<TableEntry>,
     /// The candidates that tuning kept besides the choice of each entry.
-    kept: Vec<Box<[u32]>>,
+    alternatives: Vec<Box<[u32]>>,
     candidates: Vec<Candidate>,
 }
 
@@ -51,8 +51,8 @@ impl Table {
         rows.sort_unstable_by_key(row_number);
         rows.dedup();
         let mut indices = BTreeMap::new();
-        let (starts, entries, kept, candidates) = Default::default();
-        let mut table = Self { pes, starts, entries, kept, candidates };
+        let (starts, entries, alternatives, candidates) = Default::default();
+        let mut table = Self { pes, starts, entries, alternatives, candidates };
         let index_of = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         for row in rows {
             table.starts.resize(row_number(&row) + 1, index_of(table.entries.len()));
@@ -61,7 +61,7 @@ impl Table {
                 if span.first_bytes > covered_bytes {
                     let last_bytes = span.first_bytes - 1;
                     table.entries.push(TableEntry { last_bytes, candidate: None });
-                    table.kept.push(Box::default());
+                    table.alternatives.push(Box::default());
                 }
                 let mut index = |candidate| {
                     *indices.entry(candidate).or_insert_with(|| {
@@ -70,8 +70,8 @@ impl Table {
                     })
                 };
                 let candidate = Some(index(&span.entry.choice));
-                let kept = span.entry.kept().filter(|_| span.entry.is_measured());
-                table.kept.push(kept.map(&mut index).collect());
+                let alternatives = span.entry.alternatives().filter(|_| span.entry.is_measured());
+                table.alternatives.push(alternatives.map(&mut index).collect());
                 table.entries.push(TableEntry { last_bytes: span.last_bytes, candidate });
                 covered_bytes = span.last_bytes + 1;
             }
@@ -79,7 +79,7 @@ impl Table {
         table.starts.push(index_of(table.entries.len()));
         table.starts.shrink_to_fit();
         table.entries.shrink_to_fit();
-        table.kept.shrink_to_fit();
+        table.alternatives.shrink_to_fit();
         table.candidates.shrink_to_fit();
         table
     }
@@ -95,12 +95,13 @@ impl Table {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let candidates: usize = self.candidates.iter().map(candidate_bytes).sum();
-        let kept: usize = self.kept.iter().map(|kept| size_of_val(&**kept)).sum();
+        let alternatives: usize =
+            self.alternatives.iter().map(|alternatives| size_of_val(&**alternatives)).sum();
         size_of::<Self>()
             + self.starts.capacity() * size_of::<u32>()
             + self.entries.capacity() * size_of::<TableEntry>()
-            + self.kept.capacity() * size_of::<Box<[u32]>>()
-            + kept
+            + self.alternatives.capacity() * size_of::<Box<[u32]>>()
+            + alternatives
             + candidates
     }
 
@@ -114,9 +115,9 @@ impl Table {
     }
 
     /// Returns the candidates that tuning kept besides the one for `query`, the fastest first.
-    pub fn kept(&self, query: &Query) -> impl Iterator<Item = &Candidate> {
-        let kept = self.find(query).map(|index| self.kept[index].iter());
-        kept.into_iter().flatten().filter_map(|&index| self.candidates.get(index as usize))
+    pub fn alternatives(&self, query: &Query) -> impl Iterator<Item = &Candidate> {
+        let alternatives = self.find(query).map(|index| self.alternatives[index].iter());
+        alternatives.into_iter().flatten().filter_map(|&index| self.candidates.get(index as usize))
     }
 
     #[inline]

@@ -99,7 +99,7 @@ impl Watch<'_> {
     }
 
     /// Ends processes whose time is over.
-    pub(super) fn end_what_is_due(&mut self) {
+    pub(super) fn kill_overdue(&mut self) {
         let now = Instant::now();
         if self.timeout.is_some_and(|timeout| timeout <= now) {
             self.time_out();

@@ -163,10 +163,11 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
 pub(crate) fn after(before: Option<&Entry>, entry: Entry) -> Entry {
     let earlier = before.filter(|before| before.is_measured() && before.query == entry.query);
     let earlier =
-        earlier.into_iter().flat_map(|one| std::iter::once(&one.choice).chain(one.kept()));
+        earlier.into_iter().flat_map(|one| std::iter::once(&one.choice).chain(one.alternatives()));
     let mut contenders = entry.contenders.clone();
     for one in earlier {
-        let is_new = *one != entry.choice && !entry.kept().any(|kept| kept == one);
+        let is_new =
+            *one != entry.choice && !entry.alternatives().any(|alternatives| alternatives == one);
         if is_new && !contenders.contains(one) {
             contenders.push(one.clone());
         }

@@ -91,7 +91,7 @@ impl Entry {
     }
 
     /// Returns the candidates that tuning kept besides the choice, the fastest first.
-    pub fn kept(&self) -> impl Iterator<Item = &Candidate> {
+    pub fn alternatives(&self) -> impl Iterator<Item = &Candidate> {
         self.runner_up.iter().map(|second| &second.candidate).chain(&self.contenders)
     }
 
@@ -205,7 +205,7 @@ impl Wisdom {
 
     fn algorithms(&self) -> BTreeSet<String> {
         let named = |entry: &Entry| {
-            let all = std::iter::once(&entry.choice).chain(entry.kept());
+            let all = std::iter::once(&entry.choice).chain(entry.alternatives());
             let names = |one| Revisions::names(entry.query.collective, one);
             all.flat_map(names).collect::<Vec<String>>()
         };

@@ -263,13 +263,13 @@ fn contestants_are_kept_by_tuning() {
         assert_eq!(of_wisdom, of_table);
         of_wisdom
     };
-    let kept = [tree(4), Candidate::new("flat"), tree(2), tree(1)];
-    assert_eq!(all(&wisdom([tuned.clone()])), kept);
+    let alternatives = [tree(4), Candidate::new("flat"), tree(2), tree(1)];
+    assert_eq!(all(&wisdom([tuned.clone()])), alternatives);
     let alone = Entry::alone(at(8, 64), tree(4), 100.0);
-    assert!(all(&wisdom([alone])).len() > kept.len());
+    assert!(all(&wisdom([alone])).len() > alternatives.len());
     let (ci95_ns, confidence, rigour) = (None, Confidence::Model, Rigour::Estimate);
     let estimate = Entry { ci95_ns, confidence, rigour, contenders: Vec::new(), ..tuned };
-    assert!(all(&wisdom([estimate])).len() > kept.len(), "an estimate has kept nothing");
+    assert!(all(&wisdom([estimate])).len() > alternatives.len(), "an estimate has kept nothing");
 }
 
 /// Candidates that tuning kept may not be able to serve elements larger than the measured ones.

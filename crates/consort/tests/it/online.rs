@@ -135,7 +135,7 @@ fn refined_choice_is_kept_for_later() {
     let identity = Algorithms::here().identity();
     let wisdom = Wisdom::load(&path, identity).expect("it is wisdom");
     let entry = wisdom.entries().next().expect("one entry");
-    assert!(entry.choice != bad() && entry.kept().count() > 0, "{entry:?}");
+    assert!(entry.choice != bad() && entry.alternatives().count() > 0, "{entry:?}");
     let choice = entry.choice.clone();
     let later = Pes::threads(2).wisdom(&path).run(|pe| {
         pe.world().all_reduce(1, Sum)?;

@@ -71,7 +71,7 @@ impl Plan {
         }
         figures.extend(programs.figures(&run, &collected.limits));
         figures.extend(run.limit_figures(&sizes, &collected));
-        presenter.show_beside(&collected.switches, &figures, &text::page(&run, &figures))?;
+        presenter.show_with_page(&collected.switches, &figures, &text::page(&run, &figures))?;
         Ok(output::overrun::parts([
             (format!("a launch of {} kinds of work", session.work.len()), collected.longest_launch),
             ("the machine's limits".to_owned(), collected.limits_time),

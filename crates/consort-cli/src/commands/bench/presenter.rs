@@ -130,11 +130,11 @@ fn line(figure: &Figure) -> String {
 impl Presenter<'_> {
     /// Shows figures of work during which PEs lost no core.
     pub(super) fn show(&self, figures: &[Figure], page: &Page) -> Result<()> {
-        self.show_beside(&Switches::default(), figures, page)
+        self.show_with_page(&Switches::default(), figures, page)
     }
 
     /// Shows figures of work during which PEs lost their cores this often.
-    pub(super) fn show_beside(
+    pub(super) fn show_with_page(
         &self,
         switches: &Switches,
         figures: &[Figure],

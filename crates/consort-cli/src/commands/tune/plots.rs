@@ -28,7 +28,7 @@ pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
         }
         document.section(collective.to_string());
         if collective != Collective::Barrier {
-            who_wins(document, collective, &rows);
+            winners(document, collective, &rows);
             choices(document, collective, &rows);
         }
         compared(document, collective, &points);
@@ -49,7 +49,7 @@ fn name((pes, sync): (u32, SyncModes)) -> String {
 }
 
 /// Adds a map of the algorithms, the most frequent first.
-fn who_wins(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
+fn winners(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sizes: Vec<u64> = Vec::new();
     for entry in rows.iter().flat_map(|(_, entries)| entries) {
