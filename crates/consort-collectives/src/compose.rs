@@ -7,7 +7,7 @@
 //! whole; those of `open` are any two. The second part works on the result that the first has left
 //! in the target: the whole result at PE 0, or each PE's own block of it if the second part is an
 //! all-gather. (The all-gather that consists of one broadcast per PE has its own file, and uses the
-//! same `Part`s.)
+//! same `PartFabric`s.)
 //!
 //! The parts share the call. The first uses the lower half of the inbox and the second the upper
 //! half, and each has its own counters. The first has the caller's entry mode and the second its
@@ -35,9 +35,9 @@ use consort_fabric::{
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
-pub(crate) use part::InTurn;
+pub(crate) use part::SequentialParts;
 #[doc(hidden)]
-pub use {part::Part, sub::Sub};
+pub use {part::PartFabric, sub::Sub};
 
 /// The definition of a composed algorithm.
 pub trait Composition: 'static {
@@ -82,7 +82,7 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
 }
 
 /// Returns the default algorithm of a part.
-pub(crate) fn usual(collective: Collective) -> Candidate {
+pub(crate) fn default_candidate(collective: Collective) -> Candidate {
     match collective {
         Collective::AllGather => Candidate::new("bruck").with("radix", 2),
         Collective::AllReduce => Candidate::new("recursive_doubling"),
@@ -164,8 +164,16 @@ impl<C: Composition> Algorithm for Composed<C> {
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
         let Schedule { first, second, apart } = schedule;
-        C::First::run(&Part::new(f, InTurn::<false>::new(f.rank(), 0, *apart)), first).await?;
-        C::Second::run(&Part::new(f, InTurn::<true>::new(f.rank(), 0, *apart)), second).await
+        C::First::run(
+            &PartFabric::new(f, SequentialParts::<false>::new(f.rank(), 0, *apart)),
+            first,
+        )
+        .await?;
+        C::Second::run(
+            &PartFabric::new(f, SequentialParts::<true>::new(f.rank(), 0, *apart)),
+            second,
+        )
+        .await
     }
 }
 
@@ -177,9 +185,9 @@ mod tests {
     use crate::{Visitor, visit};
 
     /// A visitor that returns why a candidate cannot serve a call of 8 PEs.
-    struct Refused<'c>(&'c Setting, &'c Candidate);
+    struct RefusalText<'c>(&'c Setting, &'c Candidate);
 
-    impl Visitor for Refused<'_> {
+    impl Visitor for RefusalText<'_> {
         type Output = String;
 
         fn visit<A: Algorithm>(self) -> String {
@@ -213,7 +221,7 @@ mod tests {
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting::of(&query, capabilities);
-        let refused = Refused(&setting, &candidate);
+        let refused = RefusalText(&setting, &candidate);
         visit(collective, &candidate.algorithm, refused).expect("a name of the registry")
     }
 
@@ -301,7 +309,8 @@ mod tests {
             let candidate = "two_level(knomial(radix=2),vendor,knomial(radix=2))";
             let candidate: Candidate = candidate.parse().expect("a candidate");
             let setting = Setting::of(&query, capabilities);
-            visit(collective, &candidate.algorithm, Refused(&setting, &candidate)).expect("a name")
+            visit(collective, &candidate.algorithm, RefusalText(&setting, &candidate))
+                .expect("a name")
         };
         assert_eq!(
             refused(Collective::AllGather),

@@ -30,17 +30,17 @@ pub fn fingerprint(
         return None;
     }
     let setting = Setting::of(*call, capabilities);
-    visit(call.collective, &candidate.algorithm, Print(&setting, candidate)).ok()?
+    visit(call.collective, &candidate.algorithm, FingerprintVisitor(&setting, candidate)).ok()?
 }
 
-struct Print<'p>(&'p Setting, &'p Candidate);
+struct FingerprintVisitor<'p>(&'p Setting, &'p Candidate);
 
-impl Visitor for Print<'_> {
+impl Visitor for FingerprintVisitor<'_> {
     type Output = Option<u64>;
 
     fn visit<A: Algorithm>(self) -> Option<u64> {
         let Self(setting, candidate) = self;
-        let mut hashed = Hashed(DefaultHasher::new());
+        let mut hashed = TextHash(DefaultHasher::new());
         let (kind, direction) = (type_name::<A::Schedule>(), A::DIRECTION);
         write!(hashed, "{kind} {direction:?} {}", A::ROOT_ACTS_APART).ok()?;
         for rank in (0..setting.call.pes).map(Rank) {
@@ -53,9 +53,9 @@ impl Visitor for Print<'_> {
 }
 
 /// The hash of a text. It does not store the text.
-struct Hashed(DefaultHasher);
+struct TextHash(DefaultHasher);
 
-impl Write for Hashed {
+impl Write for TextHash {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text.as_bytes());
         Ok(())

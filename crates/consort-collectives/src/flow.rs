@@ -21,7 +21,7 @@
 //! each PE gives its credits in order, each when all its calls up to the end of the quarter are
 //! complete.
 //!
-//! In a team of more than 8 PEs, credits go in two steps, which `Given::InSteps` explains.
+//! In a team of more than 8 PEs, credits go in two steps, which `CreditTargets::InSteps` explains.
 //!
 //! Cost: nothing for calls that synchronize; for others `P - 1` additions per quarter, or in steps
 //! about twice the square root of `P`.
@@ -42,7 +42,7 @@ pub struct Quarter {
 
 /// The peers to which a PE gives credits for a quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Given {
+enum CreditTargets {
     ToNone,
     ToAll,
     /// As in a dissemination barrier of two rounds (Hensgen, Finkel and Manber 1988). Let `G` be
@@ -58,9 +58,9 @@ enum Given {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct PastQuarter {
     quarter: Quarter,
-    given: Given,
+    given: CreditTargets,
 }
 
 /// One PE's account of its calls.
@@ -69,17 +69,17 @@ pub struct Flow {
     quarter_calls: u64,
     has_steps: bool,
     /// The last four quarters, latest last.
-    recent: [Past; 4],
+    recent: [PastQuarter; 4],
     over: u64,
 }
 
 /// The credits that a PE gives and awaits before it enters the next quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct QuarterCredits {
     /// The number of the quarter that is over.
     last: u64,
     /// For the last quarter.
-    give: Given,
+    give: CreditTargets,
     /// Credits that all peers must have given.
     await_all: Option<u64>,
     /// The second step for the quarter before the last.
@@ -101,7 +101,7 @@ impl Flow {
         assert!(window.is_power_of_two(), "a mask selects the quarter");
         // No call is pending before the first one.
         let quarter = Quarter { synchronized: true, started: false };
-        let recent = [Past { quarter, given: Given::ToNone }; 4];
+        let recent = [PastQuarter { quarter, given: CreditTargets::ToNone }; 4];
         Self { quarter_calls: window / 4, has_steps, recent, over: 0 }
     }
 
@@ -114,51 +114,55 @@ impl Flow {
 
     /// Ends a quarter of blocking calls, and returns what to do before the next one begins.
     /// `synchronized` is whether the quarter had a synchronizing call.
-    pub fn turn(&mut self, synchronized: bool) -> Turn {
+    pub fn turn(&mut self, synchronized: bool) -> QuarterCredits {
         self.turn_after(Quarter { synchronized, started: false })
     }
 
     /// Ends a quarter, and returns what to do before the next one begins.
     #[inline]
-    pub fn turn_after(&mut self, quarter: Quarter) -> Turn {
+    pub fn turn_after(&mut self, quarter: Quarter) -> QuarterCredits {
         let [_, fourth, third, second] = self.recent;
-        let started = |past: &Past| past.quarter.started;
+        let started = |past: &PastQuarter| past.quarter.started;
         let given = if quarter.synchronized && !quarter.started {
-            Given::ToNone
+            CreditTargets::ToNone
         } else if quarter.started || !self.has_steps || [fourth, third, second].iter().any(started)
         {
-            Given::ToAll
+            CreditTargets::ToAll
         } else {
-            Given::InSteps
+            CreditTargets::InSteps
         };
-        let latest = Past { quarter, given };
+        let latest = PastQuarter { quarter, given };
         self.recent = [fourth, third, second, latest];
         let last = self.over;
         self.over += 1;
         let known = self.recent[1..].iter().any(|past| past.quarter.synchronized);
-        let await_all = if fourth.quarter.started || !known && fourth.given == Given::ToAll {
+        let await_all = if fourth.quarter.started || !known && fourth.given == CreditTargets::ToAll
+        {
             last.checked_sub(3)
-        } else if !known && fourth.given == Given::ToNone && third.given == Given::ToAll {
+        } else if !known
+            && fourth.given == CreditTargets::ToNone
+            && third.given == CreditTargets::ToAll
+        {
             last.checked_sub(2)
         } else {
             None
         };
         // A PE past a synchronizing call already knows what further steps would report.
-        let passes_on = second.given == Given::InSteps && !latest.quarter.synchronized;
-        let awaits_groups = third.given == Given::InSteps
+        let passes_on = second.given == CreditTargets::InSteps && !latest.quarter.synchronized;
+        let awaits_groups = third.given == CreditTargets::InSteps
             && !second.quarter.synchronized
             && !latest.quarter.synchronized;
-        Turn { last, give: latest.given, await_all, passes_on, awaits_groups }
+        QuarterCredits { last, give: latest.given, await_all, passes_on, awaits_groups }
     }
 }
 
-impl Turn {
+impl QuarterCredits {
     /// Takes the credit for all peers, if there is one, because calls are still pending and the PE
     /// must give it later.
     pub fn take_credit(&mut self) -> Option<u64> {
-        let is_to_all = self.give == Given::ToAll;
+        let is_to_all = self.give == CreditTargets::ToAll;
         is_to_all.then(|| {
-            self.give = Given::ToNone;
+            self.give = CreditTargets::ToNone;
             self.last
         })
     }
@@ -176,9 +180,9 @@ impl Turn {
     pub async fn run<F: Credits>(self, f: &F) -> Op {
         let pes = f.size();
         let given_at_once = match self.give {
-            Given::ToNone => 1..1,
-            Given::InSteps => 1..root(pes),
-            Given::ToAll => 1..pes,
+            CreditTargets::ToNone => 1..1,
+            CreditTargets::InSteps => 1..root(pes),
+            CreditTargets::ToAll => 1..pes,
         };
         for by in given_at_once {
             f.credit(after(f, by), Credit::Own, self.last).await?;
@@ -233,7 +237,7 @@ mod tests {
     const PERIOD: u32 = 12;
 
     #[derive(Clone, Copy, PartialEq)]
-    enum Kind {
+    enum CallKind {
         Loose,
         Synchronizing,
         Nonblocking,
@@ -242,7 +246,10 @@ mod tests {
     /// Checks the definition with two PEs. One is as far ahead as its waits allow. The other is at
     /// the call that the first knows it to have entered, and its nonblocking calls stay pending as
     /// long as possible. If credits go in steps, only the last step informs the first of the other.
-    fn nobody_is_a_window_ahead(kind: impl Fn(u64) -> Kind, has_steps: bool) -> Result<(), u64> {
+    fn nobody_is_a_window_ahead(
+        kind: impl Fn(u64) -> CallKind,
+        has_steps: bool,
+    ) -> Result<(), u64> {
         let mut flow = Flow::with(WINDOW, has_steps);
         let mut quarter = Quarter { synchronized: true, started: false };
         // The quarters for which credits have been given, to all and in each step.
@@ -255,11 +262,13 @@ mod tests {
                 // The quarter before the first call gives no credits.
                 if call > 0 {
                     match turn.give {
-                        Given::ToNone => {}
-                        Given::ToAll => to_all.push(turn.last),
-                        Given::InSteps => {
+                        CreditTargets::ToNone => {}
+                        CreditTargets::ToAll => to_all.push(turn.last),
+                        CreditTargets::InSteps => {
                             let of_window = (call - WINDOW.min(call))..call;
-                            assert!(of_window.clone().all(|call| kind(call) != Kind::Nonblocking));
+                            assert!(
+                                of_window.clone().all(|call| kind(call) != CallKind::Nonblocking)
+                            );
                             first.push(turn.last);
                         }
                     }
@@ -281,19 +290,19 @@ mod tests {
                 for earlier in
                     (last + 1).saturating_sub(2 * WINDOW)..(last + 1).saturating_sub(WINDOW)
                 {
-                    let is_left = kind(earlier) != Kind::Nonblocking && earlier < synchronizing;
+                    let is_left = kind(earlier) != CallKind::Nonblocking && earlier < synchronizing;
                     if !is_left && earlier >= complete_by_credit {
                         return Err(earlier);
                     }
                 }
             }
             match kind(call) {
-                Kind::Loose => {}
-                Kind::Synchronizing => {
+                CallKind::Loose => {}
+                CallKind::Synchronizing => {
                     quarter.synchronized = true;
                     synchronizing = call;
                 }
-                Kind::Nonblocking => quarter.started = true,
+                CallKind::Nonblocking => quarter.started = true,
             }
         }
         Ok(())
@@ -302,11 +311,11 @@ mod tests {
     #[test]
     fn no_pe_gets_a_window_ahead_in_any_pattern() {
         for pattern in 0_u32..3_u32.pow(PERIOD) {
-            let kinds: [Kind; PERIOD as usize] = std::array::from_fn(|at| {
+            let kinds: [CallKind; PERIOD as usize] = std::array::from_fn(|at| {
                 match pattern / 3_u32.pow(u32::try_from(at).expect("a small number")) % 3 {
-                    0 => Kind::Loose,
-                    1 => Kind::Synchronizing,
-                    _ => Kind::Nonblocking,
+                    0 => CallKind::Loose,
+                    1 => CallKind::Synchronizing,
+                    _ => CallKind::Nonblocking,
                 }
             });
             let kind = |call: u64| kinds[usize::try_from(call).expect("small") % kinds.len()];

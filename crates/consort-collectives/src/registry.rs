@@ -4,8 +4,8 @@ use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
     Algorithm, Description, Parameter, PlanError, Setting, Visitor, algorithm::schedule,
-    all_gather, all_reduce, all_to_all, barrier, broadcast, compose::usual, gather, reduce,
-    reduce_scatter, scan, scatter,
+    all_gather, all_reduce, all_to_all, barrier, broadcast, compose::default_candidate, gather,
+    reduce, reduce_scatter, scan, scatter,
 };
 
 /// Returns the names of a collective's algorithms.
@@ -66,14 +66,14 @@ pub fn visit<V: Visitor>(
 /// # Errors
 /// If there is no algorithm of that name.
 pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanError> {
-    struct Describe;
-    impl Visitor for Describe {
+    struct DescribeVisitor;
+    impl Visitor for DescribeVisitor {
         type Output = Description;
         fn visit<A: Algorithm>(self) -> Description {
             A::DESCRIPTION
         }
     }
-    visit(collective, name, Describe)
+    visit(collective, name, DescribeVisitor)
 }
 
 /// Returns the revision of every algorithm, by collective and name.
@@ -88,14 +88,14 @@ pub fn revisions() -> impl Iterator<Item = (Collective, &'static str, u32)> {
 /// # Errors
 /// If it has none, or there is no such candidate.
 pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
-    struct Try<'q>(&'q Setting, &'q Candidate);
-    impl Visitor for Try<'_> {
+    struct CheckVisitor<'q>(&'q Setting, &'q Candidate);
+    impl Visitor for CheckVisitor<'_> {
         type Output = Result<(), PlanError>;
         fn visit<A: Algorithm>(self) -> Result<(), PlanError> {
             check_of::<A>(self.0, self.1)
         }
     }
-    visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))?
+    visit(setting.call.collective, &candidate.algorithm, CheckVisitor(setting, candidate))?
 }
 
 /// Checks that a candidate of algorithm `A`, in the registry or not, has a schedule for a setting.
@@ -143,14 +143,14 @@ pub fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Can
 #[must_use]
 pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate> {
     let parts: Vec<Collective> = parts.into_iter().flatten().collect();
-    let usual: Vec<Candidate> = parts.iter().map(|&part| usual(part)).collect();
+    let default_parts: Vec<Candidate> = parts.iter().map(|&part| default_candidate(part)).collect();
     let whole = |parts: Vec<Candidate>| parts.into_iter().fold(Candidate::new(name), Candidate::of);
-    let mut all = vec![whole(usual.clone())];
+    let mut all = vec![whole(default_parts.clone())];
     for (index, &part) in parts.iter().enumerate() {
         let plain = |one: &Description| one.parts.iter().all(Option::is_none);
         let choices = described(part).filter(plain).flat_map(|one| of_values(&one));
-        for choice in choices.filter(|choice| *choice != usual[index]) {
-            let mut parts = usual.clone();
+        for choice in choices.filter(|choice| *choice != default_parts[index]) {
+            let mut parts = default_parts.clone();
             parts[index] = choice;
             all.push(whole(parts));
         }
@@ -167,14 +167,14 @@ pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
 /// Returns the model's estimate of a candidate, in nanoseconds; infinite for an unknown one.
 #[must_use]
 pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-    struct Cost<'q>(&'q Query, &'q Candidate, &'q MachineModel);
-    impl Visitor for Cost<'_> {
+    struct CostVisitor<'q>(&'q Query, &'q Candidate, &'q MachineModel);
+    impl Visitor for CostVisitor<'_> {
         type Output = f64;
         fn visit<A: Algorithm>(self) -> f64 {
             A::cost_ns(self.0, self.1, self.2)
         }
     }
-    visit(query.collective, &candidate.algorithm, Cost(query, candidate, model))
+    visit(query.collective, &candidate.algorithm, CostVisitor(query, candidate, model))
         .unwrap_or(f64::INFINITY)
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     use crate::protocols::exchange::{
         Rounds,
-        tests::{kept, setting},
+        tests::{setting, stored_len},
     };
 
     const CAPABILITIES: Capabilities = Capabilities::with_memory(256, 16 << 10, 64 << 10);
@@ -212,30 +212,32 @@ mod tests {
     }
 
     /// Counts the rounds or operations that a schedule stores, if it consists of rounds.
-    struct Kept<'s>(&'s Setting, &'s Candidate);
+    struct StoredLength<'s>(&'s Setting, &'s Candidate);
 
-    impl Visitor for Kept<'_> {
+    impl Visitor for StoredLength<'_> {
         type Output = Option<usize>;
 
         fn visit<A: Algorithm>(self) -> Option<usize> {
             let schedule: Box<dyn Any> = Box::new(A::schedule(self.0, self.1).ok()?);
-            schedule.downcast_ref::<Rounds>().map(kept)
+            schedule.downcast_ref::<Rounds>().map(stored_len)
         }
     }
 
     #[test]
     fn a_schedule_is_no_larger_for_more_bytes() {
-        let kept_of = |query: &Query, candidate: &Candidate| {
+        let stored_len_of = |query: &Query, candidate: &Candidate| {
             let setting = Setting::of(query, CAPABILITIES);
-            visit(query.collective, &candidate.algorithm, Kept(&setting, candidate)).ok().flatten()
+            visit(query.collective, &candidate.algorithm, StoredLength(&setting, candidate))
+                .ok()
+                .flatten()
         };
         let mut compared = 0;
         for query in queries(1 << 20) {
             for candidate in candidates(&query, CAPABILITIES) {
-                let Some(least) = kept_of(&query, &candidate) else { continue };
+                let Some(least) = stored_len_of(&query, &candidate) else { continue };
                 for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
                     let longer = Query { bytes, ..query };
-                    let Some(kept) = kept_of(&longer, &candidate) else { continue };
+                    let Some(kept) = stored_len_of(&longer, &candidate) else { continue };
                     // The last piece of a block may be shorter, and then has separate rounds.
                     assert!(kept <= 2 * least, "{candidate} {longer:?}: {kept}, and {least}");
                     compared += 1;

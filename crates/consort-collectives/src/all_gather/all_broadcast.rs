@@ -23,7 +23,7 @@ use consort_fabric::{
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     broadcast::Knomial,
-    compose::{InTurn, Part, of_whole},
+    compose::{PartFabric, SequentialParts, of_whole},
     protocols::exchange,
     rank_math::tree::Shape,
 };
@@ -100,7 +100,10 @@ impl Algorithm for AllBroadcast {
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, ref turns } = *schedule;
         for (root, broadcast) in turns {
-            let block = Part::new(f, InTurn::<false>::new(f.rank(), root.index() * bytes, 0));
+            let block = PartFabric::new(
+                f,
+                SequentialParts::<false>::new(f.rank(), root.index() * bytes, 0),
+            );
             Knomial::run(&block, broadcast).await?;
             if *root == f.rank() {
                 // The root of a broadcast leaves its data in the source, but an all-gather needs it

@@ -18,7 +18,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -61,7 +61,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
             let from = rank.plus(far.into(), pes);
             let sent = if count == 1 && all.is_empty() { vec![own] } else { blocks(rank, count) };
             let round = Round::at(first, credit).send(to, sent);
-            rounds.push(round.receive(from, blocks(from, count), Keep::Stores));
+            rounds.push(round.receive(from, blocks(from, count), OnReceive::Stores));
             first += buffers.chunks(count as usize * bytes);
             credit += 1;
         }

@@ -14,7 +14,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -31,7 +31,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         Round::at((far - 1) * buffers.chunks(bytes), far - 1).send(to, [own]).receive(
             from,
             [setting.target_block(from.0)],
-            Keep::Stores,
+            OnReceive::Stores,
         )
     };
     let mut all = buffers.at_once(setting, (1..pes).map(round).collect());

@@ -17,7 +17,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -46,13 +46,13 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     };
     let first_round = Round::at(0, 0).send(partner, [own]);
     let theirs = [setting.target_block(partner.0)];
-    let mut all = vec![first_round.receive(partner, theirs, Keep::Stores)];
+    let mut all = vec![first_round.receive(partner, theirs, OnReceive::Stores)];
     let mut first = buffers.chunks(bytes);
     for round in 1..pairs {
         let (peer, credit) = if round % 2 == 1 { (other, 1) } else { (partner, 0) };
         let given = pair(if round == 1 { mine } else { news(round - 1) });
         let exchange = Round::at(first, credit).send(peer, given);
-        all.push(exchange.receive(peer, pair(news(round)), Keep::Stores));
+        all.push(exchange.receive(peer, pair(news(round)), OnReceive::Stores));
         first += buffers.chunks(2 * bytes);
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);

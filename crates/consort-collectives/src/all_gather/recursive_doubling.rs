@@ -15,7 +15,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -40,7 +40,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let partner = Rank(rank.0 ^ size);
         let sent = if index == 0 { vec![own] } else { blocks(mine, size) };
         let round = Round::at(first, index).send(partner, sent);
-        all.push(round.receive(partner, blocks(theirs, size), Keep::Stores));
+        all.push(round.receive(partner, blocks(theirs, size), OnReceive::Stores));
         first += buffers.chunks(size as usize * bytes);
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);

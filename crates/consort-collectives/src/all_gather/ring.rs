@@ -14,7 +14,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -32,7 +32,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let round = |i: u32| {
         let given = if i == 0 { own } else { block(i) };
         let round = Round::at(i * buffers.chunks(bytes), 0).send(right, [given]);
-        round.receive(left, [block(i + 1)], Keep::Stores)
+        round.receive(left, [block(i + 1)], OnReceive::Stores)
     };
     let mut all: Vec<Round> = (0..pes - 1).map(round).collect();
     Round::copy_first(&mut all, block(0), own);

@@ -22,7 +22,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Place, Query, Rank, Span
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -51,7 +51,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let worker = Rank(rank - 1);
         let rounds = vec![
             round(0, 0).send(worker, [all]),
-            round(last, 0).receive(worker, [sum], Keep::Stores),
+            round(last, 0).receive(worker, [sum], OnReceive::Stores),
         ];
         return Some(Rounds::new(setting, &buffers, rounds));
     }
@@ -62,7 +62,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let mut rounds = Vec::new();
     let mut have = own;
     if let Some(waiting) = waiting {
-        rounds.push(round(0, 0).receive(waiting, [sum], Keep::After(vec![all])));
+        rounds.push(round(0, 0).receive(waiting, [sum], OnReceive::After(vec![all])));
         have = Place::Target;
     }
     let before = u32::from(folded > 0);
@@ -75,8 +75,11 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let first_bytes = kept.len().div_ceil(element).div_ceil(2) * element;
         let middle = kept.end.min(kept.start + first_bytes);
         let (first, second) = (kept.start..middle, middle..kept.end);
-        let (mine, theirs, keep): (_, _, fn(_) -> _) =
-            if node < other { (first, second, Keep::After) } else { (second, first, Keep::Before) };
+        let (mine, theirs, keep): (_, _, fn(_) -> _) = if node < other {
+            (first, second, OnReceive::After)
+        } else {
+            (second, first, OnReceive::Before)
+        };
         let halve = round(before + index, 1 + index).send(rank_of(other), span(have, &theirs));
         let operand = keep(span(have, &mine));
         rounds.push(halve.receive(rank_of(other), span(Place::Target, &mine), operand));
@@ -88,7 +91,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let (other, theirs) = (rank_of(node ^ (1 << index)), &given[index as usize]);
         let double = round(before + 2 * count - 1 - index, 1 + index)
             .send(other, span(Place::Target, &kept))
-            .receive(other, span(Place::Target, theirs), Keep::Stores);
+            .receive(other, span(Place::Target, theirs), OnReceive::Stores);
         rounds.push(double);
         kept = kept.start.min(theirs.start)..kept.end.max(theirs.end);
     }

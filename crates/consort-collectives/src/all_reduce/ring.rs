@@ -22,7 +22,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Sp
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -54,7 +54,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
             round = round.send(right, [if i == 0 { given } else { result(given) }]);
         }
         if taken.bytes > 0 {
-            let keep = if combines { Keep::After(vec![taken]) } else { Keep::Stores };
+            let keep = if combines { OnReceive::After(vec![taken]) } else { OnReceive::Stores };
             round = round.receive(left, [result(taken)], keep);
         }
         round

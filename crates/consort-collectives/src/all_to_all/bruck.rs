@@ -18,7 +18,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Span};
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -91,7 +91,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
         };
         let exchange = Round::at(first, credit)
             .send(rank.plus((*far).into(), pes), [Span::accumulator(length)])
-            .receive(before(*far), [Span::incoming(length)], Keep::Stores);
+            .receive(before(*far), [Span::incoming(length)], OnReceive::Stores);
         rounds.extend([copies(packs), exchange, copies(unpacks)]);
         first += buffers.chunks(length);
     }

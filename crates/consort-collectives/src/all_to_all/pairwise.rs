@@ -13,7 +13,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank};
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -31,7 +31,7 @@ pub(super) fn round(
 ) -> Round {
     Round::at(index * buffers.chunks(setting.call.bytes), index)
         .send(to, [setting.source_block(to.0)])
-        .receive(from, [setting.target_block(from.0)], Keep::Stores)
+        .receive(from, [setting.target_block(from.0)], OnReceive::Stores)
 }
 
 /// Adds the copy of this PE's own block to the rounds.

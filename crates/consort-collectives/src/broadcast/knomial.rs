@@ -39,7 +39,7 @@ pub type Pipelined = DownTree<trees::Pipelined>;
 
 /// The schedule of a PE that handles one message only. It needs no loops.
 #[derive(Debug)]
-enum Only {
+enum SingleMessage {
     /// A root with one child sends its data.
     Sends(Rank, Channel),
     /// A leaf receives the data.
@@ -49,7 +49,7 @@ enum Only {
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
-    only: Option<Only>,
+    only: Option<SingleMessage>,
     exchange: Option<Exchange>,
     chunks: Chunks,
     parent: Option<Edge>,
@@ -73,8 +73,8 @@ impl Schedule {
         let exchange = setting.exchange().filter(|_| chunks.count() == 1);
         let only = match (&parent, &*children) {
             _ if chunks.count() > 1 || exchange.is_some() => None,
-            (None, [child]) => Some(Only::Sends(child.peer, child.data)),
-            (Some(parent), []) => Some(Only::Receives(parent.data)),
+            (None, [child]) => Some(SingleMessage::Sends(child.peer, child.data)),
+            (Some(parent), []) => Some(SingleMessage::Receives(parent.data)),
             _ => None,
         };
         Some(Self { only, exchange, chunks, parent, children })
@@ -168,10 +168,12 @@ impl<T: Tree> Algorithm for DownTree<T> {
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
-                Only::Sends(peer, channel) => {
+                SingleMessage::Sends(peer, channel) => {
                     f.send(*peer, *channel, 0, Span::source(at, bytes)).await
                 }
-                Only::Receives(channel) => f.receive(*channel, 0, Span::target(at, bytes)).await,
+                SingleMessage::Receives(channel) => {
+                    f.receive(*channel, 0, Span::target(at, bytes)).await
+                }
             };
         }
         if let Some(Exchange { peer, channel, is_root }) = *exchange {

@@ -25,7 +25,7 @@ use consort_fabric::{
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    rank_math::tree::{Notified, Shape},
+    rank_math::tree::{NotificationTree, Shape},
 };
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Schedule {
     parent: Option<(Rank, Channel)>,
     /// The channels in which this PE's children acknowledge a chunk.
     done: Box<[Channel]>,
-    notified: Notified,
+    notified: NotificationTree,
 }
 
 impl Algorithm for OcBcast {

@@ -37,7 +37,7 @@ pub struct ScatterAllgather;
 
 /// A message of the scatter: its edge, its chunks, and its offset in the data.
 #[derive(Debug)]
-struct Handed {
+struct ScatterMessage {
     edge: Edge,
     chunks: Chunks,
     at: usize,
@@ -51,8 +51,8 @@ pub struct Schedule {
     chunks: Chunks,
     pes: u32,
     steps: Step,
-    received: Option<Handed>,
-    sent: Box<[Handed]>,
+    received: Option<ScatterMessage>,
+    sent: Box<[ScatterMessage]>,
     /// The edge to the left neighbour; `None` if that is the root.
     left: Option<Edge>,
     /// The edge from the right neighbour; `None` at the root.
@@ -75,7 +75,7 @@ impl Schedule {
             let (at, bytes) = slices.of(&range);
             let edge =
                 Edge { peer, data: setting.channel(words + 1), taken: setting.channel(index) };
-            Some(Handed { edge, chunks: divided(bytes)?, at })
+            Some(ScatterMessage { edge, chunks: divided(bytes)?, at })
         };
         let Half { parent, range, children } = half(rank, root, pes);
         let received = match parent {
@@ -140,7 +140,7 @@ impl Algorithm for ScatterAllgather {
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { slices, chunks, pes, received, sent, left, right, .. } = schedule;
-        if let Some(Handed { edge, chunks, at }) = received {
+        if let Some(ScatterMessage { edge, chunks, at }) = received {
             for index in 0..chunks.count() {
                 let (from, bytes) = chunks.range(index);
                 let chunk = Span::target(at + from, bytes);
@@ -151,7 +151,7 @@ impl Algorithm for ScatterAllgather {
             }
         }
         let have = if right.is_none() { Span::source } else { Span::target };
-        for Handed { edge, chunks, at } in sent {
+        for ScatterMessage { edge, chunks, at } in sent {
             for index in 0..chunks.count() {
                 let (from, bytes) = chunks.range(index);
                 if let Some(earlier) = chunks.awaits(index) {

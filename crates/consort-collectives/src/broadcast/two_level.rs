@@ -5,7 +5,7 @@
 
 use consort_fabric::Collective;
 
-use crate::compose::two_level::{self, Levels, Nothing};
+use crate::compose::two_level::{self, Levels, NoPart};
 
 pub type TwoLevel = two_level::TwoLevel<Parts>;
 
@@ -16,7 +16,7 @@ pub struct Parts;
 impl Levels for Parts {
     const PARTS: [Option<Collective>; 3] =
         [None, Some(Collective::Broadcast), Some(Collective::Broadcast)];
-    type Up = Nothing;
+    type Up = NoPart;
     type Across = super::Any;
     type Down = super::Any;
 }

@@ -3,9 +3,9 @@
 use consort_fabric::{Candidate, Collective, Fabric, Op, Place};
 
 use super::{
-    part::Part,
+    default_candidate,
+    part::PartFabric,
     sub::{Buffer, Sub},
-    usual,
 };
 use crate::{Algorithm, PlanError, algorithm::AnySchedule};
 
@@ -17,7 +17,7 @@ pub(crate) fn part_of<A: Algorithm>(
 ) -> Result<Candidate, PlanError> {
     let parts: Vec<Collective> = A::PARTS.into_iter().flatten().collect();
     if candidate.parts.is_empty() {
-        return Ok(usual(parts[index]));
+        return Ok(default_candidate(parts[index]));
     }
     let part = candidate.parts.get(index).filter(|_| candidate.parts.len() == parts.len());
     part.cloned().ok_or_else(|| {
@@ -41,13 +41,13 @@ impl Buffer {
 
 /// One PE's share of a part of a call: its view, and its schedule.
 #[derive(Debug)]
-pub(crate) struct Share<S> {
+pub(crate) struct PartSchedule<S> {
     pub(crate) sub: Sub,
     pub(crate) schedule: S,
 }
 
-impl<S: AnySchedule> Share<S> {
+impl<S: AnySchedule> PartSchedule<S> {
     pub(crate) async fn run<F: Fabric>(&self, f: &F) -> Op {
-        self.schedule.run(&Part::new(f, self.sub)).await
+        self.schedule.run(&PartFabric::new(f, self.sub)).await
     }
 }

@@ -11,7 +11,7 @@ use consort_fabric::{
 };
 
 use super::{
-    any::{Share, part_of},
+    any::{PartSchedule, part_of},
     halves, of_whole, queries,
     sub::{Buffer, Buffers, Sub},
 };
@@ -40,8 +40,8 @@ pub struct Open<C>(PhantomData<C>);
 /// One PE's schedule: its shares of the parts.
 #[derive(Debug)]
 pub struct Schedule<A, B> {
-    first: Share<A>,
-    second: Share<B>,
+    first: PartSchedule<A>,
+    second: PartSchedule<B>,
 }
 
 impl<C: OpenComposition> Algorithm for Open<C> {
@@ -70,8 +70,14 @@ impl<C: OpenComposition> Algorithm for Open<C> {
         let second = C::Second::new(&alone(upper), &part_of::<Self>(candidate, 1)?)
             .map_err(|error| of_part(error, &upper))?;
         Ok(Schedule {
-            first: Share { sub: share(Buffer::new(Place::Source, 0), middle), schedule: first },
-            second: Share { sub: share(middle, Buffer::new(Place::Target, 0)), schedule: second },
+            first: PartSchedule {
+                sub: share(Buffer::new(Place::Source, 0), middle),
+                schedule: first,
+            },
+            second: PartSchedule {
+                sub: share(middle, Buffer::new(Place::Target, 0)),
+                schedule: second,
+            },
         })
     }
 

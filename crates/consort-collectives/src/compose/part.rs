@@ -27,12 +27,12 @@ pub trait View {
 
 /// The fabric for a part of a call, with the part's view of the call.
 #[doc(hidden)]
-pub struct Part<'f, F, V> {
+pub struct PartFabric<'f, F, V> {
     f: &'f F,
     view: V,
 }
 
-impl<'f, F: Fabric, V: View> Part<'f, F, V> {
+impl<'f, F: Fabric, V: View> PartFabric<'f, F, V> {
     #[inline(always)]
     pub(crate) fn new(f: &'f F, view: V) -> Self {
         Self { f, view }
@@ -52,7 +52,7 @@ impl<'f, F: Fabric, V: View> Part<'f, F, V> {
 /// All PEs, one part after the other. The target of the first part and the source of the second are
 /// the intermediate result, a place in the caller's target. If several parts share the source and
 /// each has its own place in the target, each of them is like a first part.
-pub(crate) struct InTurn<const IS_SECOND: bool> {
+pub(crate) struct SequentialParts<const IS_SECOND: bool> {
     /// The offset of the place on this PE, its offset on PE 0, and the distance between the places
     /// of successive PEs.
     own: usize,
@@ -60,7 +60,7 @@ pub(crate) struct InTurn<const IS_SECOND: bool> {
     apart: usize,
 }
 
-impl<const IS_SECOND: bool> InTurn<IS_SECOND> {
+impl<const IS_SECOND: bool> SequentialParts<IS_SECOND> {
     /// Returns a part whose place begins at `first + r * apart` on PE `r`; the calling PE is
     /// `rank`.
     #[inline(always)]
@@ -79,7 +79,7 @@ impl<const IS_SECOND: bool> InTurn<IS_SECOND> {
     }
 }
 
-impl<const IS_SECOND: bool> View for InTurn<IS_SECOND> {
+impl<const IS_SECOND: bool> View for SequentialParts<IS_SECOND> {
     const ARE_LEADERS: bool = false;
 
     #[inline(always)]
@@ -108,7 +108,7 @@ impl<const IS_SECOND: bool> View for InTurn<IS_SECOND> {
     }
 }
 
-impl<F: Fabric, V: View> Local for Part<'_, F, V> {
+impl<F: Fabric, V: View> Local for PartFabric<'_, F, V> {
     #[inline(always)]
     fn rank(&self) -> Rank {
         self.view.rank(self.f.rank())
@@ -140,7 +140,7 @@ impl<F: Fabric, V: View> Local for Part<'_, F, V> {
     }
 }
 
-impl<F: Fabric, V: View> Messages for Part<'_, F, V> {
+impl<F: Fabric, V: View> Messages for PartFabric<'_, F, V> {
     #[inline(always)]
     fn send(
         &self,
@@ -204,7 +204,7 @@ impl<F: Fabric, V: View> Messages for Part<'_, F, V> {
     }
 }
 
-impl<F: Fabric, V: View> Rma for Part<'_, F, V> {
+impl<F: Fabric, V: View> Rma for PartFabric<'_, F, V> {
     type Remote = F::Remote;
 
     fn reach(&self, peer: Rank, span: Span) -> F::Remote {
@@ -260,7 +260,7 @@ impl<F: Fabric, V: View> Rma for Part<'_, F, V> {
     }
 }
 
-impl<F: Fabric, V: View> Rendezvous for Part<'_, F, V> {
+impl<F: Fabric, V: View> Rendezvous for PartFabric<'_, F, V> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
         self.f.expose(self.peer(to), exposure, self.own(span))
     }
@@ -282,7 +282,7 @@ impl<F: Fabric, V: View> Rendezvous for Part<'_, F, V> {
     }
 }
 
-impl<F: Fabric, V: View> Counters for Part<'_, F, V> {
+impl<F: Fabric, V: View> Counters for PartFabric<'_, F, V> {
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         self.f.count(self.peer(at), counter, by)
     }
@@ -292,7 +292,7 @@ impl<F: Fabric, V: View> Counters for Part<'_, F, V> {
     }
 }
 
-impl<F: Fabric, V: View> VendorCollectives for Part<'_, F, V> {
+impl<F: Fabric, V: View> VendorCollectives for PartFabric<'_, F, V> {
     fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
         let (source, target) = (self.own(call.source), self.own(call.target));
         self.f.vendor(VendorCall { source, target, leaders: V::ARE_LEADERS, ..call })

@@ -37,7 +37,7 @@ use consort_fabric::{
 };
 
 use super::{
-    any::{Share, part_of},
+    any::{PartSchedule, part_of},
     of_whole,
     reorder::Reorder,
     sub::{Buffer, Buffers, Sub},
@@ -62,9 +62,9 @@ pub trait Levels: 'static {
 
 /// A part that does not exist.
 #[derive(Debug)]
-pub enum Nothing {}
+pub enum NoPart {}
 
-impl AnySchedule for Nothing {
+impl AnySchedule for NoPart {
     fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
         unreachable!("a part that is not there has no schedule")
     }
@@ -105,11 +105,11 @@ struct Outline {
 /// before and after the part across.
 #[derive(Debug)]
 pub struct Schedule<L: Levels> {
-    up: Option<Share<L::Up>>,
+    up: Option<PartSchedule<L::Up>>,
     before: Option<Reorder>,
-    across: Option<Share<L::Across>>,
+    across: Option<PartSchedule<L::Across>>,
     after: Option<Reorder>,
-    down: Option<Share<L::Down>>,
+    down: Option<PartSchedule<L::Down>>,
     steps: u64,
 }
 
@@ -201,7 +201,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         level: usize,
         outline: &Outline,
         (ranks, root, own): (Ranks, u32, Option<u32>),
-    ) -> Result<(Option<Share<S>>, u64), PlanError> {
+    ) -> Result<(Option<PartSchedule<S>>, u64), PlanError> {
         let Some(collective) = L::PARTS[level] else { return Ok((None, 1)) };
         let lines = setting.lines() / 3;
         let index = u32::try_from(level).unwrap_or(0);
@@ -250,7 +250,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         let schedule = S::new(&part, &Self::candidate(candidate, level)?)
             .map_err(|error| of_whole::<Self>(collective, error))?;
         let steps = schedule.steps();
-        Ok((own.map(|own| Share { sub: Sub { ranks, own, buffers }, schedule }), steps))
+        Ok((own.map(|own| PartSchedule { sub: Sub { ranks, own, buffers }, schedule }), steps))
     }
 }
 

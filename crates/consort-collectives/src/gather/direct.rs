@@ -14,7 +14,7 @@ use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, S
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    protocols::{exposed::others, rendezvous::Rooted},
+    protocols::{exposed::others, rendezvous::RootedCopy},
 };
 
 #[derive(Debug)]
@@ -25,20 +25,23 @@ impl Algorithm for Direct {
     const DIRECTION: Direction = Direction::Up;
     const ROOT_ACTS_APART: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rooted;
+    type Schedule = RootedCopy;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rooted, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<RootedCopy, PlanError> {
         Self::check_names(candidate)?;
-        let rooted = Rooted::new(setting, Self::DIRECTION);
+        let rooted = RootedCopy::new(setting, Self::DIRECTION);
         rooted.ok_or(Self::incapable("the fabric cannot expose buffers"))
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        Rooted::cost_ns(query, Self::DIRECTION, model)
+        RootedCopy::cost_ns(query, Self::DIRECTION, model)
     }
 
     #[inline(always)]
-    async fn run<F: Messages + Rendezvous>(f: &F, &Rooted { access, root, bytes }: &Rooted) -> Op {
+    async fn run<F: Messages + Rendezvous>(
+        f: &F,
+        &RootedCopy { access, root, bytes }: &RootedCopy,
+    ) -> Op {
         let me = f.rank();
         let (all, own) = (Span::target(0, f.size() as usize * bytes), Span::source(0, bytes));
         let mine = me.index() * bytes;

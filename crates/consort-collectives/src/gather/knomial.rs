@@ -16,7 +16,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Place, Que
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    protocols::exchange::{Buffers, Keep, Round, Rounds},
+    protocols::exchange::{Buffers, OnReceive, Round, Rounds},
     rank_math::{
         subtree::{self, Subtree},
         tree::Shape,
@@ -52,7 +52,7 @@ fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     let mut all = Vec::new();
     for (first, (peer, nodes)) in firsts(&subtree.children).into_iter().zip(&subtree.children) {
         let spans = subtree.blocks(setting, nodes.clone(), place);
-        all.push(Round::at(first, 0).receive(*peer, spans, Keep::Stores));
+        all.push(Round::at(first, 0).receive(*peer, spans, OnReceive::Stores));
     }
     if !is_leaf || rank == root {
         let node = subtree.nodes.start;

@@ -125,7 +125,7 @@ pub type End = (Rank, Vec<Span>);
 
 /// The use of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum OnReceive {
     /// The message is stored.
     Stores,
     /// `spans (op) message` is stored.
@@ -147,7 +147,7 @@ pub struct Round {
     /// Targets and sources of copies. They are made between the send of a chunk and the receive of
     /// one, or at the beginning if the PE receives first.
     copied: Vec<(Span, Span)>,
-    received: Option<(End, Keep)>,
+    received: Option<(End, OnReceive)>,
     /// Target, left and right operand of the combinations, which are made when everything is
     /// received.
     combined: Vec<[Span; 3]>,
@@ -172,7 +172,7 @@ impl Round {
     /// same distance on the other side. The spans may overlap the sent ones only if they are
     /// combined with them.
     #[must_use]
-    pub fn receive(mut self, from: Rank, spans: impl Into<Vec<Span>>, keep: Keep) -> Self {
+    pub fn receive(mut self, from: Rank, spans: impl Into<Vec<Span>>, keep: OnReceive) -> Self {
         self.received = Some(((from, spans.into()), keep));
         self
     }
@@ -214,7 +214,7 @@ pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
 
 /// Rounds that a PE repeats, each time on the next part of the caller's buffers.
 #[derive(Clone, Debug)]
-pub struct Pass {
+pub struct RoundLoop {
     /// The rounds of the first repetition.
     pub rounds: Vec<Round>,
     /// The number of repetitions.

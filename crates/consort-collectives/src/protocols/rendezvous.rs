@@ -38,7 +38,7 @@ pub enum Access {
 
 /// The schedule of gathers and scatters that copy blocks directly between callers' buffers.
 #[derive(Clone, Copy, Debug)]
-pub struct Rooted {
+pub struct RootedCopy {
     /// The way to access the root's buffer.
     pub access: Access,
     /// The root.
@@ -47,7 +47,7 @@ pub struct Rooted {
     pub bytes: usize,
 }
 
-impl Rooted {
+impl RootedCopy {
     /// Creates the schedule for blocks that go from the root or to it. `None` if the fabric cannot
     /// expose buffers.
     #[must_use]

@@ -34,7 +34,7 @@ pub struct Node {
 /// the first two, and each child notifies two more. So the time until all `k` are notified grows
 /// with `log2 k`, and not with `k` (Petrović 2015, section 3.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notified {
+pub struct NotificationTree {
     /// Children of the same parent, to be notified of the parent's data.
     pub siblings: Vec<Rank>,
     /// This PE's children, to be notified of its own data.
@@ -44,7 +44,7 @@ pub struct Notified {
 impl Shape {
     /// Returns the PEs that `rank` notifies in the tree of `pes` PEs rooted at `root`.
     #[must_use]
-    pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> Notified {
+    pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> NotificationTree {
         let told = |place: usize, family: &[Rank]| -> Vec<Rank> {
             family.iter().copied().skip(2 * place).take(2).collect()
         };
@@ -52,7 +52,7 @@ impl Shape {
         let siblings = parent.map_or_else(Vec::new, |(parent, index)| {
             told(index as usize + 1, &self.node(parent, root, pes).children)
         });
-        Notified { siblings, children: told(0, &children) }
+        NotificationTree { siblings, children: told(0, &children) }
     }
 
     /// Returns the neighbours of `rank` in the tree of `pes` PEs rooted at `root`.
@@ -222,7 +222,8 @@ mod tests {
                     let node = |rank| shape.node(rank, root, pes);
                     let mut told_by = vec![Vec::new(); pes as usize];
                     for rank in (0..pes).map(Rank) {
-                        let Notified { siblings, children } = shape.notified(rank, root, pes);
+                        let NotificationTree { siblings, children } =
+                            shape.notified(rank, root, pes);
                         assert!(siblings.len() <= 2 && children.len() <= 2);
                         let parent = node(rank).parent.map(|(parent, _)| parent);
                         for sibling in siblings {

@@ -55,7 +55,7 @@ enum Input {
 
 /// The schedule of a PE that handles one message only. It needs no loops.
 #[derive(Debug)]
-enum Only {
+enum SingleMessage {
     /// A leaf sends its contribution.
     Sends(Rank, Channel),
     /// A root with one child combines its contribution with the child's.
@@ -65,7 +65,7 @@ enum Only {
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
-    only: Option<Only>,
+    only: Option<SingleMessage>,
     exchange: Option<Exchange>,
     chunks: Chunks,
     inputs: Box<[Input]>,
@@ -166,8 +166,10 @@ impl Schedule {
         let exchange = setting.exchange().filter(|_| chunks.count() == 1);
         let only = match (inputs.as_slice(), parent) {
             _ if chunks.count() > 1 || result.is_some() || exchange.is_some() => None,
-            ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),
-            ([Input::Own, Input::Child(child)], None) if keeps => Some(Only::Combines(child.data)),
+            ([Input::Own], Some(parent)) => Some(SingleMessage::Sends(parent.peer, parent.data)),
+            ([Input::Own, Input::Child(child)], None) if keeps => {
+                Some(SingleMessage::Combines(child.data))
+            }
             _ => None,
         };
         Some(Self { only, exchange, chunks, inputs: inputs.into(), parent, keeps, result })
@@ -243,10 +245,10 @@ impl<T: Tree> Algorithm for UpTree<T> {
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
-                Only::Sends(peer, channel) => {
+                SingleMessage::Sends(peer, channel) => {
                     f.send(*peer, *channel, 0, Span::source(at, bytes)).await
                 }
-                Only::Combines(channel) => {
+                SingleMessage::Combines(channel) => {
                     f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
                         .await
                 }

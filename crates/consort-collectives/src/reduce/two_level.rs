@@ -5,7 +5,7 @@
 
 use consort_fabric::Collective;
 
-use crate::compose::two_level::{self, Levels, Nothing};
+use crate::compose::two_level::{self, Levels, NoPart};
 
 pub type TwoLevel = two_level::TwoLevel<Parts>;
 
@@ -18,5 +18,5 @@ impl Levels for Parts {
         [Some(Collective::Reduce), Some(Collective::Reduce), None];
     type Up = super::Any;
     type Across = super::Any;
-    type Down = Nothing;
+    type Down = NoPart;
 }

@@ -18,7 +18,7 @@ use crate::{
     Algorithm, PlanError, Setting,
     protocols::in_rounds::InRounds,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         exposed::others,
     },
 };
@@ -40,9 +40,9 @@ fn rounds(setting: &Setting, buffers: &Buffers) -> Rounds {
     let mut so_far = (commutes || me.0 == 0).then_some(own);
     for from in (0..pes).map(Rank).filter(|&from| from != me) {
         let keep = match so_far {
-            Some(left) => Keep::After(vec![left]),
-            None if me.0 == 1 => Keep::Before(vec![own]),
-            None => Keep::Stores,
+            Some(left) => OnReceive::After(vec![left]),
+            None if me.0 == 1 => OnReceive::Before(vec![own]),
+            None => OnReceive::Stores,
         };
         let mut receive = round(from, me).receive(from, [result], keep);
         if !commutes && me.0 > 1 && from.0 + 1 == me.0 {

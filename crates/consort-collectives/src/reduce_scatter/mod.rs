@@ -8,7 +8,7 @@ use consort_fabric::CallSpec;
 use crate::{
     Setting,
     algorithm::registry,
-    protocols::exchange::{Pass, Round},
+    protocols::exchange::{Round, RoundLoop},
 };
 
 registry! {
@@ -54,12 +54,17 @@ impl Pieces {
     /// Returns the passes over all pieces. `rounds` returns the rounds of a piece, given its
     /// offset, its length and the number of its first chunk. Each piece, including the rest, has
     /// `chunks` chunk numbers.
-    fn passes(&self, chunks: u32, rounds: impl Fn(usize, usize, u32) -> Vec<Round>) -> Vec<Pass> {
+    fn passes(
+        &self,
+        chunks: u32,
+        rounds: impl Fn(usize, usize, u32) -> Vec<Round>,
+    ) -> Vec<RoundLoop> {
         let Self { bytes, whole, rest } = *self;
-        let mut passes = vec![Pass { rounds: rounds(0, bytes, 0), times: whole, bytes, chunks }];
+        let mut passes =
+            vec![RoundLoop { rounds: rounds(0, bytes, 0), times: whole, bytes, chunks }];
         if rest > 0 {
             let rounds = rounds(whole as usize * bytes, rest, whole * chunks);
-            passes.push(Pass { rounds, times: 1, bytes: 0, chunks: 0 });
+            passes.push(RoundLoop { rounds, times: 1, bytes: 0, chunks: 0 });
         }
         passes
     }

@@ -19,7 +19,7 @@ use super::Pieces;
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -43,13 +43,13 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         for index in 1..pes {
             let (to, from) = (rank.plus((pes - index).into(), pes), rank.plus(index.into(), pes));
             let (target, keep) = if from > rank || commutes {
-                (result, Keep::After(vec![std::mem::replace(&mut so_far, result)]))
+                (result, OnReceive::After(vec![std::mem::replace(&mut so_far, result)]))
             } else if rank == Rank(1) {
-                (result, Keep::Before(vec![so_far]))
+                (result, OnReceive::Before(vec![so_far]))
             } else if from == Rank(0) {
-                (before, Keep::Stores)
+                (before, OnReceive::Stores)
             } else {
-                (before, Keep::After(vec![before]))
+                (before, OnReceive::After(vec![before]))
             };
             let mut round = Round::at(first + (index - 1) * chunks, index - 1)
                 .send(to, [block_of(to.0)])

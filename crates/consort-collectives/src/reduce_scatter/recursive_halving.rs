@@ -23,7 +23,7 @@ use super::Pieces;
 use crate::{
     Algorithm, PlanError, Setting,
     protocols::{
-        exchange::{self, Buffers, Keep, Round, Rounds},
+        exchange::{self, Buffers, OnReceive, Round, Rounds},
         in_rounds::InRounds,
     },
 };
@@ -74,7 +74,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
             };
             let operands = joined(mine.iter().map(have), is_row);
             let is_before = partner < me && !commutes;
-            let keep = if is_before { Keep::Before(operands) } else { Keep::After(operands) };
+            let keep =
+                if is_before { OnReceive::Before(operands) } else { OnReceive::After(operands) };
             let target = |&block: &u32| if round + 1 == count { result } else { place(block) };
             let halve = Round::at(first, round)
                 .send(Rank(partner), joined(theirs.iter().map(have), is_row))

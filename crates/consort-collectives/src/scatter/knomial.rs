@@ -18,7 +18,7 @@ use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Place, Que
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    protocols::exchange::{Buffers, Keep, Round, Rounds},
+    protocols::exchange::{Buffers, OnReceive, Round, Rounds},
     rank_math::{
         subtree::{self, Subtree},
         tree::Shape,
@@ -50,7 +50,7 @@ fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     if let Some((peer, credit)) = subtree.parent {
         let spans =
             if is_leaf { vec![own] } else { subtree.blocks(setting, subtree.nodes.clone(), place) };
-        all.push(Round::at(0, credit).receive(peer, spans, Keep::Stores));
+        all.push(Round::at(0, credit).receive(peer, spans, OnReceive::Stores));
     }
     for (credit, (peer, nodes)) in (0..fan).zip(&subtree.children).rev() {
         let spans = subtree.blocks(setting, nodes.clone(), place);

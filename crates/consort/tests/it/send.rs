@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use consort_collectives::{
     Algorithm,
     barrier::Synchronizer,
-    compose::{Part, Sub},
+    compose::{PartFabric, Sub},
 };
 use consort_native::CallView;
 
@@ -18,7 +18,7 @@ fn is_send<T: Send>(_: T) {}
 macro_rules! futures_are_send {
     ($($collective:ident in $($path:ident)::+: $($algorithm:ident)*;)*) => {$(
         mod $collective {
-            use super::{Algorithm, CallView, Part, Sub, is_send};
+            use super::{Algorithm, CallView, PartFabric, Sub, is_send};
             use consort_collectives::$($path)::+::{$($algorithm),*};
 
             pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
@@ -32,7 +32,7 @@ macro_rules! futures_are_send {
                     let _ = check;
                     // As a part of an algorithm in two levels, which keeps parts in boxes whose
                     // type does not say that they may move.
-                    type Parts = Part<'static, CallView<'static>, Sub>;
+                    type Parts = PartFabric<'static, CallView<'static>, Sub>;
                     let check: fn(&'static Schedule, &'static Parts) =
                         |schedule, part| is_send($algorithm::run(part, schedule));
                     let _ = check;

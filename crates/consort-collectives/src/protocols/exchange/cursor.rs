@@ -10,7 +10,7 @@ use std::{iter, slice};
 
 use consort_fabric::{Messages, Op};
 
-use super::{Buffers, Pass, Round, act::Act, cutter::Cutter, sequence::Sequence};
+use super::{Buffers, Round, RoundLoop, act::Act, cutter::Cutter, sequence::Sequence};
 use crate::Setting;
 
 /// The rounds of one PE in a call.
@@ -33,12 +33,12 @@ impl Rounds {
     /// Creates the rounds of one pass.
     #[must_use]
     pub fn new(setting: &Setting, buffers: &Buffers, rounds: Vec<Round>) -> Self {
-        Self::of_passes(setting, buffers, vec![Pass { rounds, times: 1, bytes: 0, chunks: 0 }])
+        Self::of_passes(setting, buffers, vec![RoundLoop { rounds, times: 1, bytes: 0, chunks: 0 }])
     }
 
     /// Creates the rounds of several passes, one after the other.
     #[must_use]
-    pub fn of_passes(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
+    pub fn of_passes(setting: &Setting, buffers: &Buffers, passes: Vec<RoundLoop>) -> Self {
         let sequence = Sequence::new(setting, buffers, passes);
         let acts = if sequence.is_undivided() {
             let mut cutter = Cutter::new(&sequence);
@@ -82,7 +82,7 @@ impl Rounds {
     }
 
     #[cfg(test)]
-    pub(super) fn kept(&self) -> &Acts {
+    pub(super) fn acts(&self) -> &Acts {
         &self.acts
     }
 

@@ -9,14 +9,14 @@ use std::iter::Peekable;
 use consort_fabric::{Rank, Span};
 
 use super::{
-    Keep,
+    OnReceive,
     act::Act,
-    sequence::{Divided, Further, Measured, Sequence, Walk},
+    sequence::{DividedMessage, LoopOffset, MeasuredRound, Sequence, SequenceCursor},
 };
 
 /// A chunk to receive: its number, its sender, and the sender's credit.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+struct DueChunk {
     number: u32,
     from: Rank,
     credit: u32,
@@ -24,24 +24,24 @@ struct Due {
 
 /// The chunks that a PE receives, in order.
 #[derive(Debug)]
-struct Incoming<'p> {
-    walk: Walk<'p>,
+struct IncomingChunks<'p> {
+    walk: SequenceCursor<'p>,
     index: u32,
 }
 
-impl Iterator for Incoming<'_> {
-    type Item = Due;
+impl Iterator for IncomingChunks<'_> {
+    type Item = DueChunk;
 
-    fn next(&mut self) -> Option<Due> {
+    fn next(&mut self) -> Option<DueChunk> {
         loop {
             let (round, further) = self.walk.here()?;
-            if let Some((Divided { end: (from, _), first, credit, chunks, .. }, _)) =
+            if let Some((DividedMessage { end: (from, _), first, credit, chunks, .. }, _)) =
                 &round.received
                 && self.index < *chunks
             {
                 let number = first + further.chunks + self.index;
                 self.index += 1;
-                return Some(Due { number, from: *from, credit: *credit });
+                return Some(DueChunk { number, from: *from, credit: *credit });
             }
             self.walk.go_on();
             self.index = 0;
@@ -52,13 +52,13 @@ impl Iterator for Incoming<'_> {
 /// Cuts the messages of a sequence into chunks, round by round.
 #[derive(Debug)]
 pub(super) struct Cutter<'p> {
-    walk: Walk<'p>,
+    walk: SequenceCursor<'p>,
     /// The index of the next chunk of the round.
     index: u32,
     has_copied: bool,
     /// The next chunk to receive, and the next chunk to give a credit for.
-    awaited: Peekable<Incoming<'p>>,
-    uncredited: Peekable<Incoming<'p>>,
+    awaited: Peekable<IncomingChunks<'p>>,
+    uncredited: Peekable<IncomingChunks<'p>>,
     /// The operations of the current chunk.
     acts: Vec<Act>,
     /// The index of the next operation in `acts`.
@@ -69,8 +69,8 @@ pub(super) struct Cutter<'p> {
 
 impl<'p> Cutter<'p> {
     pub(super) fn new(sequence: &'p Sequence) -> Self {
-        let walk = Walk::new(sequence);
-        let incoming = || Incoming { walk, index: 0 }.peekable();
+        let walk = SequenceCursor::new(sequence);
+        let incoming = || IncomingChunks { walk, index: 0 }.peekable();
         let mut cutter = Self {
             walk,
             index: 0,
@@ -98,8 +98,8 @@ impl<'p> Cutter<'p> {
 
     /// Replaces the operations by those of the next chunk or of the end of the round.
     #[inline(never)]
-    fn cut(&mut self, round: &Measured, further: Further) {
-        let chunks = |end: &Divided| end.chunks;
+    fn cut(&mut self, round: &MeasuredRound, further: LoopOffset) {
+        let chunks = |end: &DividedMessage| end.chunks;
         let sends = round.sent.as_ref().map_or(0, chunks);
         let receives = round.received.as_ref().map_or(0, |(message, _)| chunks(message));
         let index = self.index;
@@ -138,7 +138,7 @@ impl<'p> Cutter<'p> {
         self.acts.append(&mut self.combines);
     }
 
-    fn copy(&mut self, round: &Measured, further: Further) {
+    fn copy(&mut self, round: &MeasuredRound, further: LoopOffset) {
         if std::mem::replace(&mut self.has_copied, true) {
             return;
         }
@@ -149,8 +149,8 @@ impl<'p> Cutter<'p> {
         self.acts.extend(round.copied.iter().map(copy));
     }
 
-    fn send(&mut self, sent: &Divided, index: u32, further: Further) {
-        let Divided { end: (to, spans), first, credit, .. } = sent;
+    fn send(&mut self, sent: &DividedMessage, index: u32, further: LoopOffset) {
+        let DividedMessage { end: (to, spans), first, credit, .. } = sent;
         let (sequence, number) = (self.walk.sequence, first + further.chunks + index);
         if number >= sequence.buffers.count {
             self.acts.push(Act::AwaitCredit(sequence.setting.channel(*credit), number));
@@ -164,10 +164,10 @@ impl<'p> Cutter<'p> {
     /// Receives chunk `index`. In an exchange, `own` is the peer and this PE's data.
     fn receive(
         &mut self,
-        received: &Divided,
-        keep: &Keep,
+        received: &DividedMessage,
+        keep: &OnReceive,
         index: u32,
-        further: Further,
+        further: LoopOffset,
         later: bool,
         own: Option<(Rank, Span)>,
     ) {
@@ -175,7 +175,7 @@ impl<'p> Cutter<'p> {
             Some((peer, own)) => Act::Exchange { peer, channel, step, own, target },
             None => Act::Receive(channel, step, target),
         };
-        let Divided { end: (_, spans), first, .. } = received;
+        let DividedMessage { end: (_, spans), first, .. } = received;
         let (sequence, step) = (self.walk.sequence, first + further.chunks + index);
         let mut at = 0;
         for (channel, part) in sequence.parts(received, index, step) {
@@ -183,17 +183,17 @@ impl<'p> Cutter<'p> {
             let incoming = Span { at, ..Span::incoming(target.bytes) };
             at += target.bytes;
             let (left, right) = match keep {
-                Keep::Stores => {
+                OnReceive::Stores => {
                     self.acts.push(take(channel, step, target));
                     continue;
                 }
-                Keep::After(left) if !later => {
+                OnReceive::After(left) if !later => {
                     let left = further.part(part, left);
                     self.acts.push(Act::ReceiveCombine { channel, step, left, target });
                     continue;
                 }
-                Keep::After(left) => (further.part(part, left), incoming),
-                Keep::Before(right) => (incoming, further.part(part, right)),
+                OnReceive::After(left) => (further.part(part, left), incoming),
+                OnReceive::Before(right) => (incoming, further.part(part, right)),
             };
             self.acts.push(take(channel, step, incoming));
             self.combines.push(Act::Combine { target, left, right });
@@ -205,9 +205,9 @@ impl<'p> Cutter<'p> {
     /// Gives the credits for all chunks that may arrive before the next one is taken.
     fn give_credit(&mut self) {
         let Sequence { setting, buffers, .. } = self.walk.sequence;
-        let Some(&Due { number: next, .. }) = self.awaited.peek() else { return };
-        let may_come = |due: &Due| due.number - next < buffers.count;
-        while let Some(Due { number, from, credit }) = self.uncredited.next_if(may_come) {
+        let Some(&DueChunk { number: next, .. }) = self.awaited.peek() else { return };
+        let may_come = |due: &DueChunk| due.number - next < buffers.count;
+        while let Some(DueChunk { number, from, credit }) = self.uncredited.next_if(may_come) {
             if number >= buffers.count {
                 self.acts.push(Act::Credit(from, setting.channel(credit), number));
             }

@@ -2,12 +2,12 @@
 
 use consort_fabric::{Channel, Place, Span};
 
-use super::{Buffers, End, Keep, Pass, Round, lines, sends_first};
+use super::{Buffers, End, OnReceive, Round, RoundLoop, lines, sends_first};
 use crate::Setting;
 
 /// One end of a message, its length, and its number of chunks.
 #[derive(Clone, Debug)]
-pub(super) struct Divided {
+pub(super) struct DividedMessage {
     pub(super) end: End,
     /// See [`Round::at`].
     pub(super) first: u32,
@@ -18,10 +18,10 @@ pub(super) struct Divided {
 
 /// A round with the lengths of its messages.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) sent: Option<Divided>,
+pub(super) struct MeasuredRound {
+    pub(super) sent: Option<DividedMessage>,
     pub(super) copied: Vec<(Span, Span)>,
-    pub(super) received: Option<(Divided, Keep)>,
+    pub(super) received: Option<(DividedMessage, OnReceive)>,
     pub(super) combined: Vec<[Span; 3]>,
     /// Whether the PE sends a chunk before it receives one.
     pub(super) sends_first: bool,
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     pub(super) is_exchange: bool,
 }
 
-impl Measured {
+impl MeasuredRound {
     fn new(setting: &Setting, buffers: &Buffers, round: Round) -> Self {
         let Round { first, credit, sent, copied, received, combined } = round;
         let sends_first = match (&sent, &received) {
@@ -40,7 +40,7 @@ impl Measured {
         };
         let divided = |end: End| {
             let bytes = end.1.iter().map(|span| span.bytes).sum();
-            Divided { end, first, credit, bytes, chunks: buffers.chunks(bytes) }
+            DividedMessage { end, first, credit, bytes, chunks: buffers.chunks(bytes) }
         };
         let is_exchange = match (&sent, &received) {
             (Some(sent), Some((received, _))) => {
@@ -57,7 +57,7 @@ impl Measured {
         Self { sent: sent.map(divided), copied, received, combined, sends_first, is_exchange }
     }
 
-    fn ends(&self) -> impl Iterator<Item = &Divided> {
+    fn ends(&self) -> impl Iterator<Item = &DividedMessage> {
         self.sent.iter().chain(self.received.as_ref().map(|(received, _)| received))
     }
 }
@@ -67,10 +67,10 @@ fn is_short(setting: &Setting, buffers: &Buffers, spans: &[Span]) -> bool {
     matches!(spans, [span] if setting.is_pairwise(span.bytes) && buffers.chunks(span.bytes) == 1)
 }
 
-/// See [`Pass`].
+/// See [`RoundLoop`].
 #[derive(Clone, Debug)]
-pub(super) struct Repeated {
-    rounds: Box<[Measured]>,
+pub(super) struct MeasuredLoop {
+    rounds: Box<[MeasuredRound]>,
     times: u32,
     bytes: usize,
     chunks: u32,
@@ -81,18 +81,23 @@ pub(super) struct Repeated {
 pub(super) struct Sequence {
     pub(super) setting: Setting,
     pub(super) buffers: Buffers,
-    pub(super) passes: Box<[Repeated]>,
+    pub(super) passes: Box<[MeasuredLoop]>,
 }
 
 impl Sequence {
-    pub(super) fn new(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
-        let repeated = |Pass { rounds, times, bytes, chunks }| {
+    pub(super) fn new(setting: &Setting, buffers: &Buffers, passes: Vec<RoundLoop>) -> Self {
+        let repeated = |RoundLoop { rounds, times, bytes, chunks }| {
             let measured = |round| {
-                let measured = Measured::new(setting, buffers, round);
+                let measured = MeasuredRound::new(setting, buffers, round);
                 // Chunks of later repetitions have other numbers.
-                Measured { is_exchange: measured.is_exchange && times == 1, ..measured }
+                MeasuredRound { is_exchange: measured.is_exchange && times == 1, ..measured }
             };
-            Repeated { rounds: rounds.into_iter().map(measured).collect(), times, bytes, chunks }
+            MeasuredLoop {
+                rounds: rounds.into_iter().map(measured).collect(),
+                times,
+                bytes,
+                chunks,
+            }
         };
         let passes = passes.into_iter().filter(|pass| pass.times > 0 && !pass.rounds.is_empty());
         let passes = passes.map(repeated).collect();
@@ -104,11 +109,12 @@ impl Sequence {
     /// Panics unless chunks are numbered as [`Round::at`] requires.
     fn check_numbers(&self) {
         let mut next = 0; // no later chunk has a smaller number
-        for Repeated { rounds, times, chunks, .. } in &self.passes {
+        for MeasuredLoop { rounds, times, chunks, .. } in &self.passes {
             let later = u64::from(times - 1) * u64::from(*chunks);
-            let numbers =
-                |end: &Divided| u64::from(end.first)..u64::from(end.first) + u64::from(end.chunks);
-            for end in rounds.iter().flat_map(Measured::ends) {
+            let numbers = |end: &DividedMessage| {
+                u64::from(end.first)..u64::from(end.first) + u64::from(end.chunks)
+            };
+            for end in rounds.iter().flat_map(MeasuredRound::ends) {
                 let is_below = numbers(end).end + later <= u64::from(self.buffers.steps);
                 assert!(is_below, "a chunk's number is below the number of steps");
             }
@@ -131,12 +137,12 @@ impl Sequence {
 
     /// Returns whether no message is divided and no pass is repeated.
     pub(super) fn is_undivided(&self) -> bool {
-        let is_whole = |round: &Measured| round.ends().all(|end| end.chunks == 1);
+        let is_whole = |round: &MeasuredRound| round.ends().all(|end| end.chunks == 1);
         self.passes.iter().all(|pass| pass.times == 1 && pass.rounds.iter().all(is_whole))
     }
 
     #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn stored_len(&self) -> usize {
         self.passes.iter().map(|pass| pass.rounds.len()).sum()
     }
 
@@ -144,10 +150,10 @@ impl Sequence {
     /// for each part, its channel in the receiver's buffer and its place in the list of spans.
     pub(super) fn parts<'m>(
         &'m self,
-        Divided { end: (_, spans), bytes, .. }: &'m Divided,
+        DividedMessage { end: (_, spans), bytes, .. }: &'m DividedMessage,
         index: u32,
         number: u32,
-    ) -> impl Iterator<Item = (Channel, Part)> + 'm {
+    ) -> impl Iterator<Item = (Channel, SpanPart)> + 'm {
         let Buffers { chunk, lines: buffer_lines, count, credits, .. } = self.buffers;
         let from = index as usize * chunk;
         let to = (from + chunk).min(*bytes);
@@ -164,14 +170,14 @@ impl Sequence {
             let bytes = end.saturating_sub(at);
             let channel = self.setting.channel(line);
             line += u32::try_from(lines(bytes)).unwrap_or(u32::MAX);
-            Some((channel, Part { span, at: at - begin, bytes }))
+            Some((channel, SpanPart { span, at: at - begin, bytes }))
         })
     }
 }
 
 /// A part of one of the spans of a message.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct SpanPart {
     span: usize,
     at: usize,
     bytes: usize,
@@ -179,12 +185,12 @@ pub(super) struct Part {
 
 /// How far a repetition is ahead of the first one, in the caller's buffers and in chunk numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Further {
+pub(super) struct LoopOffset {
     bytes: usize,
     pub(super) chunks: u32,
 }
 
-impl Further {
+impl LoopOffset {
     pub(super) fn span(self, span: Span) -> Span {
         match span.place {
             Place::Source | Place::Target => Span { at: span.at + self.bytes, ..span },
@@ -192,7 +198,7 @@ impl Further {
         }
     }
 
-    pub(super) fn part(self, Part { span, at, bytes }: Part, spans: &[Span]) -> Span {
+    pub(super) fn part(self, SpanPart { span, at, bytes }: SpanPart, spans: &[Span]) -> Span {
         let whole = self.span(spans[span]);
         Span { at: whole.at + at, bytes, ..whole }
     }
@@ -200,26 +206,27 @@ impl Further {
 
 /// A position in a sequence: a pass, its repetition, and a round of the pass.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk<'p> {
+pub(super) struct SequenceCursor<'p> {
     pub(super) sequence: &'p Sequence,
     pub(super) pass: usize,
     pub(super) time: u32,
     pub(super) round: usize,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> SequenceCursor<'p> {
     pub(super) fn new(sequence: &'p Sequence) -> Self {
         Self { sequence, pass: 0, time: 0, round: 0 }
     }
 
-    pub(super) fn here(&self) -> Option<(&'p Measured, Further)> {
-        let &Repeated { ref rounds, bytes, chunks, .. } = self.sequence.passes.get(self.pass)?;
-        let further = Further { bytes: self.time as usize * bytes, chunks: self.time * chunks };
+    pub(super) fn here(&self) -> Option<(&'p MeasuredRound, LoopOffset)> {
+        let &MeasuredLoop { ref rounds, bytes, chunks, .. } =
+            self.sequence.passes.get(self.pass)?;
+        let further = LoopOffset { bytes: self.time as usize * bytes, chunks: self.time * chunks };
         Some((&rounds[self.round], further))
     }
 
     pub(super) fn go_on(&mut self) {
-        let Repeated { rounds, times, .. } = &self.sequence.passes[self.pass];
+        let MeasuredLoop { rounds, times, .. } = &self.sequence.passes[self.pass];
         self.round += 1;
         if self.round == rounds.len() {
             (self.round, self.time) = (0, self.time + 1);

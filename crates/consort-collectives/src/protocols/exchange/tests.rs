@@ -5,7 +5,7 @@ use consort_fabric::{
     CallSpec, Capabilities, Collective, OperatorClass, Query, Rank, Span, SyncModes,
 };
 
-use super::{Buffers, Keep, Round, Rounds, act::Act, cursor::Acts};
+use super::{Buffers, OnReceive, Round, Rounds, act::Act, cursor::Acts};
 use crate::Setting;
 
 /// Returns a setting of PE 0, on a fabric with `lines` lines for the algorithm.
@@ -53,7 +53,7 @@ fn a_message_that_fits_needs_no_credit_and_no_division() {
 /// of at most `messages` messages.
 fn names_of_exchange(setting: &Setting, messages: u32, bytes: usize) -> Vec<String> {
     let exchange = Round::at(0, 0).send(Rank(1), [Span::source(0, bytes)]);
-    let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, bytes)], Keep::Stores)];
+    let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, bytes)], OnReceive::Stores)];
     Round::copy_first(&mut rounds, Span::target(bytes, bytes), Span::source(0, bytes));
     let program = Rounds::new(setting, &fits(setting, messages, bytes, 1, 1), rounds);
     let (mut cursor, mut names) = (program.cursor(), Vec::new());
@@ -117,10 +117,10 @@ fn offsets_past_32_bits_are_exact() {
     assert_eq!(next, 2 * bytes);
 }
 
-pub(crate) fn kept(program: &Rounds) -> usize {
-    match program.kept() {
+pub(crate) fn stored_len(program: &Rounds) -> usize {
+    match program.acts() {
         Acts::Listed(acts) => acts.len(),
-        Acts::Divided(sequence) => sequence.kept(),
+        Acts::Divided(sequence) => sequence.stored_len(),
     }
 }
 
@@ -129,7 +129,7 @@ fn parts_of(bytes: usize) -> Acts {
     let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
     let buffers = fits(&setting, 1, bytes, 1, 1);
     let message = Round::at(0, 0).send(Rank(1), [setting.target_block(1)]);
-    Rounds::new(&setting, &buffers, vec![message]).kept().clone()
+    Rounds::new(&setting, &buffers, vec![message]).acts().clone()
 }
 
 #[test]
@@ -137,6 +137,6 @@ fn program_size_is_independent_of_length() {
     assert!(matches!(parts_of(56), Acts::Listed(acts) if acts.len() == 1));
     for bytes in [1 << 20, 1 << 30, 1 << 40] {
         let Acts::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
-        assert_eq!(sequence.kept(), 1, "{bytes} B");
+        assert_eq!(sequence.stored_len(), 1, "{bytes} B");
     }
 }
