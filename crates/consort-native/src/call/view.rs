@@ -282,8 +282,8 @@ impl<'c> CallView<'c> {
         self.job.buffer(self.group.in_world(pe))
     }
 
-    /// Notifies a peer of words that were stored for it, if necessary; see [`Group::tell`]. If the
-    /// peer is far, the end of the call ensures that they are sent.
+    /// Notifies a peer of words that were stored for it, if necessary; see [`Group::notify`]. If
+    /// the peer is far, the end of the call ensures that they are sent.
     #[inline(always)]
     pub(super) fn notify(&self, to: Rank, at: usize, words: usize) {
         if self.job.must_notify() {

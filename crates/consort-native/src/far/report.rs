@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     launch::job::Job,
-    progress::deadlock::snapshot::{Activity, Member, PeStatus, Snapshot},
+    progress::deadlock::snapshot::{Activity, CallMember, PeStatus, Snapshot},
     state::heartbeat::{Awaited, CallWait, HeartbeatRecord, WaitReason},
     team::memory::{GroupMemory, is_before},
 };
@@ -109,7 +109,7 @@ impl Report {
                 return None; // its process has kept no record of the group
             }
             let has_begun = last.is_some_and(|last| last != 0 && !is_before(last, wait.word));
-            Some(Member { pe: Some(pe), has_begun })
+            Some(CallMember { pe: Some(pe), has_begun })
         };
         let members = |wait: &CallWait| {
             members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect()
@@ -359,7 +359,7 @@ mod tests {
         let snapshot = Report::merged(&[one.clone(), other], 3).expect("a snapshot");
         assert_eq!(snapshot.groups[&1], Activity { moves: 2, sent: 11, received: 11 });
         let (_, members) = snapshot.call(Rank(1)).expect("it waits");
-        let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
+        let member = |pe, has_begun| CallMember { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
         assert_eq!(snapshot.statuses[2], PeStatus::Active, "no process has reported it");
         // PE 1 has left the group: after the call, without the call, or too long ago to be known.

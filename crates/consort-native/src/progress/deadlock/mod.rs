@@ -33,7 +33,7 @@ use consort_fabric::Rank;
 
 use self::{
     describe::Description,
-    snapshot::{Activity, Member, PeStatus, Snapshot},
+    snapshot::{Activity, CallMember, PeStatus, Snapshot},
     verdict::Suspects,
 };
 use crate::{
@@ -155,8 +155,8 @@ fn snapshot(job: &Job, directory: &LockedDirectory<'_>) -> Option<Snapshot> {
 }
 
 /// Returns the members of a group, and whether they have begun the call in which a PE waits.
-fn members(group: &GroupMemory, wait: &CallWait) -> Vec<Member> {
-    let member = |rank| Member {
+fn members(group: &GroupMemory, wait: &CallWait) -> Vec<CallMember> {
+    let member = |rank| CallMember {
         pe: group.in_world(rank),
         has_begun: group.has_begun(rank, wait.call, wait.word),
     };

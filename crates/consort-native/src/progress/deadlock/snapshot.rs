@@ -28,7 +28,7 @@ impl Activity {
 
 /// A member of a call in which a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct CallMember {
     /// The member's rank in the world, if it is known.
     pub(crate) pe: Option<Rank>,
     pub(crate) has_begun: bool,
@@ -38,13 +38,13 @@ pub(crate) struct Member {
 #[derive(Debug)]
 struct PendingCall {
     wait: CallWait,
-    members: Vec<Member>,
+    members: Vec<CallMember>,
     /// Whether a PE waits in the call for something that may come without a message.
     is_open: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPe {
     /// The index of the call in which the PE waits; `None` if it waits for a word.
     call: Option<usize>,
     /// The number of this wait among the waits of the PE.
@@ -61,7 +61,7 @@ pub(crate) enum PeStatus {
     Active,
     /// The PE makes no more calls.
     Finished,
-    Waits(Waiting),
+    Waits(WaitingPe),
 }
 
 /// The states of all PEs.
@@ -93,7 +93,7 @@ impl Snapshot {
         pe: Rank,
         wait: WaitReason,
         (number, beats): (u64, u64),
-        members: impl FnOnce(&CallWait) -> Option<Vec<Member>>,
+        members: impl FnOnce(&CallWait) -> Option<Vec<CallMember>>,
     ) {
         let call = match wait {
             WaitReason::ForWord => None,
@@ -106,7 +106,7 @@ impl Snapshot {
             },
         };
         if let Some(status) = self.statuses.get_mut(pe.index()) {
-            *status = PeStatus::Waits(Waiting { call, number, beats });
+            *status = PeStatus::Waits(WaitingPe { call, number, beats });
         }
     }
 
@@ -114,7 +114,7 @@ impl Snapshot {
     fn call_of(
         &mut self,
         wait: CallWait,
-        members: impl FnOnce(&CallWait) -> Option<Vec<Member>>,
+        members: impl FnOnce(&CallWait) -> Option<Vec<CallMember>>,
     ) -> Option<usize> {
         let key = [wait.group, wait.call, wait.word];
         if let Some(&index) = self.indices.get(&key) {
@@ -130,7 +130,7 @@ impl Snapshot {
         self.calls.iter().map(|call| call.wait.group).collect()
     }
 
-    pub(crate) fn waiting(&self, pe: Rank) -> Option<&Waiting> {
+    pub(crate) fn waiting(&self, pe: Rank) -> Option<&WaitingPe> {
         match self.statuses.get(pe.index())? {
             PeStatus::Waits(waiting) => Some(waiting),
             PeStatus::Active | PeStatus::Finished => None,
@@ -139,7 +139,7 @@ impl Snapshot {
 
     /// Returns the call in which a PE waits, and its members. `None` if the PE waits for a word or
     /// does not wait.
-    pub(crate) fn call(&self, pe: Rank) -> Option<(&CallWait, &[Member])> {
+    pub(crate) fn call(&self, pe: Rank) -> Option<(&CallWait, &[CallMember])> {
         let call = &self.calls[self.waiting(pe)?.call?];
         Some((&call.wait, &call.members))
     }
@@ -165,7 +165,7 @@ impl Snapshot {
     /// Returns whether only the PEs in `stuck`, by rank, can end a wait in this call.
     fn is_stuck(&self, call: &PendingCall, stuck: &[bool]) -> bool {
         let all_have_begun = call.members.iter().all(|member| member.has_begun);
-        let can_do_nothing = |member: &Member| match member.pe {
+        let can_do_nothing = |member: &CallMember| match member.pe {
             Some(pe) if member.has_begun => self.waiting(pe).is_some() || self.has_finished(pe),
             Some(pe) => stuck.get(pe.index()) == Some(&true),
             None => false,

@@ -99,7 +99,7 @@ fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
 mod tests {
     use super::*;
     use crate::{
-        progress::deadlock::snapshot::Member,
+        progress::deadlock::snapshot::CallMember,
         state::heartbeat::{Awaited, CallWait, WaitReason},
     };
 
@@ -123,7 +123,7 @@ mod tests {
     fn snapshot(all: &[Does], beats: u64, activity: Activity) -> Snapshot {
         let mut snapshot = Snapshot::new(all.len());
         for (pe, does) in (0..).map(Rank).zip(all) {
-            let member = |&(pe, has_begun)| Member { pe: Some(Rank(pe)), has_begun };
+            let member = |&(pe, has_begun)| CallMember { pe: Some(Rank(pe)), has_begun };
             let (wait, members) = match *does {
                 Computes => continue,
                 Ends => {
