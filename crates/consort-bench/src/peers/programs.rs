@@ -30,15 +30,15 @@ use crate::{
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
 /// Launches a program for figures of these sizes; the flag ends it.
-type Launch = Box<dyn Fn(&[u64], &AtomicBool) -> Result<PrintedOutput>>;
+type LaunchFn = Box<dyn Fn(&[u64], &AtomicBool) -> Result<PrintedOutput>>;
 
 /// A library, or one way to use it.
-pub struct Row {
+pub struct PeerRow {
     blank: Figure,
     /// The sizes of a launch in bytes; 0 for a barrier.
     sizes: Vec<u64>,
     /// The program, or the reason why there are no figures.
-    program: Result<Launch, String>,
+    program: Result<LaunchFn, String>,
     /// The times of each size.
     timings: Vec<Timing>,
     launches: usize,
@@ -46,21 +46,21 @@ pub struct Row {
     spent: Duration,
 }
 
-impl Row {
+impl PeerRow {
     /// Creates the row of a program for figures like `blank`, which names the library, of these
     /// sizes.
     pub(super) fn new(
         blank: Figure,
         sizes: &[u64],
         launch: impl Fn(&[u64], &AtomicBool) -> Result<PrintedOutput> + 'static,
-    ) -> Row {
-        let program: Launch = Box::new(launch);
-        Row { program: Ok(program), ..Row::absent(blank, sizes, String::new()) }
+    ) -> PeerRow {
+        let program: LaunchFn = Box::new(launch);
+        PeerRow { program: Ok(program), ..PeerRow::absent(blank, sizes, String::new()) }
     }
 
     /// Creates the row of a library that cannot be measured.
-    pub(super) fn absent(blank: Figure, sizes: &[u64], why: String) -> Row {
-        Row {
+    pub(super) fn absent(blank: Figure, sizes: &[u64], why: String) -> PeerRow {
+        PeerRow {
             blank,
             sizes: sizes.to_vec(),
             program: Err(why),
@@ -72,7 +72,7 @@ impl Row {
     }
 
     /// Returns the program, if it is due when the rounds have spent this share of their time.
-    fn due(&self, share: f64) -> Option<&Launch> {
+    fn due(&self, share: f64) -> Option<&LaunchFn> {
         let is_due = self.launches == 0 || self.spent <= self.budget.mul_f64(share.min(1.0));
         self.program.as_ref().ok().filter(|_| is_due)
     }
@@ -145,7 +145,7 @@ pub(super) fn blank(what: Communication, pes: u32, fabric: &'static str, peer: S
 
 /// The programs of a run.
 pub struct Programs {
-    rows: Vec<Row>,
+    rows: Vec<PeerRow>,
     /// The cores of PEs 0 and 1, if each PE has a core.
     cpus: Option<[CpuId; 2]>,
 }
@@ -156,11 +156,11 @@ impl Programs {
     pub fn new(
         (fabric, pes): (Fabric, u32),
         budget: Duration,
-        libraries: Vec<Vec<Row>>,
+        libraries: Vec<Vec<PeerRow>>,
     ) -> Programs {
-        let is_there = |rows: &&Vec<Row>| rows.iter().any(|row| row.program.is_ok());
+        let is_there = |rows: &&Vec<PeerRow>| rows.iter().any(|row| row.program.is_ok());
         let of_each = budget.div_f64(2.0 * libraries.iter().filter(is_there).count().max(1) as f64);
-        let shared = |mut rows: Vec<Row>| {
+        let shared = |mut rows: Vec<PeerRow>| {
             let budget = of_each.div_f64(rows.len().max(1) as f64);
             rows.iter_mut().for_each(|row| row.budget = budget);
             rows
@@ -203,7 +203,7 @@ impl Programs {
 
     /// Returns whether all medians are precise.
     pub fn are_sure(&self) -> bool {
-        let sure = |row: &Row| row.program.is_err() || row.timings.iter().all(is_sure);
+        let sure = |row: &PeerRow| row.program.is_err() || row.timings.iter().all(is_sure);
         self.rows.iter().all(sure)
     }
 
@@ -244,9 +244,9 @@ mod tests {
         RunSettings::new(REDUCE, &session, conditions, false, Waiting::SpinYield)
     }
 
-    fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<PrintedOutput> + 'static) -> Row {
+    fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<PrintedOutput> + 'static) -> PeerRow {
         let blank = blank(REDUCE, 2, "threads", "a library".to_owned());
-        Row::new(blank, &[8, 64], launch)
+        PeerRow::new(blank, &[8, 64], launch)
     }
 
     fn printed(ns: f64) -> PrintedOutput {
@@ -324,7 +324,7 @@ mod tests {
         let rows = || vec![row(|_, _| Ok(printed(1.0))), row(|_, _| Ok(printed(1.0)))];
         let mut alone = rows();
         alone.truncate(1);
-        let none = vec![Row::absent(Figure::default(), &[], "it is not here".to_owned())];
+        let none = vec![PeerRow::absent(Figure::default(), &[], "it is not here".to_owned())];
         let libraries = vec![none, alone, rows()];
         let mut programs = Programs::new((Fabric::Threads, 1), Duration::from_secs(4), libraries);
         programs.rows.remove(0);

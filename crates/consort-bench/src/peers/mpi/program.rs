@@ -48,7 +48,7 @@ const LIMIT_SECONDS: usize = 30;
 const LAUNCHING: Duration = Duration::from_secs(30);
 
 /// The program for one kind of work, compiled by an MPI.
-pub(super) struct Program {
+pub(super) struct MpiProgram {
     mpi: Mpi,
     program: CompiledProgram,
     work: &'static str,
@@ -57,7 +57,7 @@ pub(super) struct Program {
     bound: bool,
 }
 
-impl Program {
+impl MpiProgram {
     /// Compiles the program for `work`, one of its own kinds, with the MPI of this `mpirun` (a
     /// path, or a name to find in `PATH`), for `pes` processes on one machine or anywhere. `stop`
     /// interrupts this.
@@ -143,7 +143,7 @@ mod tests {
         let (mpirun, never) = (Path::new("mpirun"), AtomicBool::new(false));
         for work in WORK {
             let sizes = if work == "barrier" { &[0][..] } else { &[8, 1024] };
-            let mut program = match Program::new(mpirun, work, (2, true), sizes, &never) {
+            let mut program = match MpiProgram::new(mpirun, work, (2, true), sizes, &never) {
                 Ok(program) => program,
                 Err(why) => {
                     eprintln!("skipped: {why:#}");
@@ -171,7 +171,7 @@ mod tests {
 
     fn refusal(mpirun: &str, work: &'static str, bytes: u64) -> String {
         let never = AtomicBool::new(false);
-        let refused = Program::new(Path::new(mpirun), work, (2, true), &[bytes], &never);
+        let refused = MpiProgram::new(Path::new(mpirun), work, (2, true), &[bytes], &never);
         refused.err().expect("it is refused").to_string()
     }
 

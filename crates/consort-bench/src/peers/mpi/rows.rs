@@ -5,10 +5,10 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use super::program::Program;
+use super::program::MpiProgram;
 use crate::{
     harness::{Communication, Figure},
-    peers::programs::{Row, blank},
+    peers::programs::{PeerRow, blank},
     units::in_a_line,
 };
 
@@ -20,7 +20,7 @@ pub fn rows(
     sizes_bytes: &[usize],
     mpiruns: &[PathBuf],
     stop: &AtomicBool,
-) -> Vec<Row> {
+) -> Vec<PeerRow> {
     let sizes: Vec<u64> = match what.is_barrier() {
         true => vec![0],
         false => sizes_bytes.iter().map(|&bytes| bytes as u64).collect(),
@@ -34,7 +34,7 @@ fn row(
     sizes: &[u64],
     mpirun: &Path,
     stop: &AtomicBool,
-) -> Row {
+) -> PeerRow {
     let mut blank = blank(what, pes, "processes", mpirun.display().to_string());
     if !on_one_machine {
         blank.placement = "unbound".to_owned();
@@ -47,8 +47,8 @@ fn row(
         },
         Communication::Collective(_) => blank,
     };
-    match Program::new(mpirun, what.name(), (pes, on_one_machine), sizes, stop) {
-        Ok(program) => Row::new(blank, sizes, move |sizes, stop| program.launch(sizes, stop)),
-        Err(error) => Row::absent(blank, sizes, in_a_line(&error)),
+    match MpiProgram::new(mpirun, what.name(), (pes, on_one_machine), sizes, stop) {
+        Ok(program) => PeerRow::new(blank, sizes, move |sizes, stop| program.launch(sizes, stop)),
+        Err(error) => PeerRow::absent(blank, sizes, in_a_line(&error)),
     }
 }

@@ -6,5 +6,5 @@
 mod program;
 mod rows;
 
-pub use program::{Launch, Library, OpenMp};
+pub use program::{Library, OpenMp, OpenMpLaunch};
 pub use rows::{rows, serves};

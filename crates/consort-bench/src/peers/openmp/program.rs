@@ -69,7 +69,7 @@ pub struct OpenMp {
 
 /// A launch of the program.
 #[derive(Clone, Debug)]
-pub struct Launch<'l> {
+pub struct OpenMpLaunch<'l> {
     /// One of the kinds of work that the program's head lists.
     pub work: &'l str,
     /// The number of threads.
@@ -134,8 +134,8 @@ impl OpenMp {
     ///
     /// # Errors
     /// If the program fails (with its message) or is killed.
-    pub fn samples_ns(&self, launch: &Launch<'_>) -> Result<Vec<f64>> {
-        let Launch { work, pes, cpus, waiting, bytes, block, blocks, limit, stop } = *launch;
+    pub fn samples_ns(&self, launch: &OpenMpLaunch<'_>) -> Result<Vec<f64>> {
+        let OpenMpLaunch { work, pes, cpus, waiting, bytes, block, blocks, limit, stop } = *launch;
         let mut command = Command::new(&self.program.path);
         command.args([work, &pes.to_string(), &bytes.to_string(), &block.as_nanos().to_string()]);
         // If this process ends before it can kill the program, the program ends itself.
@@ -179,7 +179,7 @@ mod tests {
             };
             assert!(openmp.compilation().ends_with("-fopenmp"), "{openmp:?}");
             let first = consort_machine::affinity::allowed()[0];
-            let launch = |work| Launch {
+            let launch = |work| OpenMpLaunch {
                 work,
                 pes: 3,
                 cpus: None,
@@ -194,16 +194,16 @@ mod tests {
                 for (pes, bytes, cpus) in
                     [(3, 800, None), (1, 800, None), (1, 8, Some(&[first][..]))]
                 {
-                    let launch = Launch { pes, bytes, cpus, ..launch(work) };
+                    let launch = OpenMpLaunch { pes, bytes, cpus, ..launch(work) };
                     let samples = openmp.samples_ns(&launch).unwrap();
                     assert!((1..=2).contains(&samples.len()), "{work}: {samples:?}");
                 }
             }
             let why = |launch| openmp.samples_ns(&launch).unwrap_err().to_string();
             assert!(why(launch("shuffle")).contains("no work shuffle"));
-            let vast = Launch { bytes: 1 << 40, ..launch("reduce") };
+            let vast = OpenMpLaunch { bytes: 1 << 40, ..launch("reduce") };
             assert!(why(vast).contains("raise ulimit -s"));
-            let hasty = Launch { limit: Duration::ZERO, ..launch("barrier") };
+            let hasty = OpenMpLaunch { limit: Duration::ZERO, ..launch("barrier") };
             assert!(why(hasty).contains("was killed"));
         }
     }

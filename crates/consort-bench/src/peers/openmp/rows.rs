@@ -10,12 +10,12 @@ use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 use consort::Collective;
 use consort_machine::topology::Topology;
 
-use super::program::{Launch, Library, OpenMp};
+use super::program::{Library, OpenMp, OpenMpLaunch};
 use crate::{
     harness::{Communication, block_time},
     peers::{
         printed::PrintedOutput,
-        programs::{Row, blank},
+        programs::{PeerRow, blank},
     },
     units::in_a_line,
 };
@@ -40,9 +40,9 @@ pub fn rows(
     pes: u32,
     sizes_bytes: &[usize],
     stop: &AtomicBool,
-) -> Vec<Row> {
+) -> Vec<PeerRow> {
     let blank = |name| blank(Communication::Collective(what), pes, "threads", name);
-    let absent = |why| vec![Row::absent(blank(library.name().to_owned()), &[], why)];
+    let absent = |why| vec![PeerRow::absent(blank(library.name().to_owned()), &[], why)];
     if !serves(what) {
         return absent(format!("OpenMP has no {what}: it has barrier, reduce and all_reduce"));
     }
@@ -58,8 +58,8 @@ pub fn rows(
         blank.waiting = Some(waiting.to_owned());
         for &bytes in sizes {
             let (openmp, cpus, bytes) = (Rc::clone(&openmp), cpus.clone(), bytes as u64);
-            rows.push(Row::new(blank.clone(), &[bytes], move |_, stop| {
-                let samples = openmp.samples_ns(&Launch {
+            rows.push(PeerRow::new(blank.clone(), &[bytes], move |_, stop| {
+                let samples = openmp.samples_ns(&OpenMpLaunch {
                     work: what.name(),
                     pes,
                     cpus: cpus.as_deref(),

@@ -41,9 +41,9 @@ const DONE: &str = "done";
 const STARTUP: &str = "launch of 8 PEs";
 
 /// The output of a launch's programs: the time of each kind of work.
-struct Launch(BTreeMap<String, f64>);
+struct LaunchOutput(BTreeMap<String, f64>);
 
-impl Launch {
+impl LaunchOutput {
     /// Returns the class of its transfers; `None` if it changed during the launch.
     fn class(&self) -> Option<TransferClass> {
         let class = |work: &str| self.0.get(work).map(|&ns| TransferClass::of(ns));
@@ -58,7 +58,7 @@ struct Library {
     options: Vec<&'static str>,
     program: CompiledProgram,
     hello: CompiledProgram,
-    launches: Vec<Launch>,
+    launches: Vec<LaunchOutput>,
     /// The number of failures of its programs, and the reason of the last one.
     failed: (usize, String),
 }
@@ -126,7 +126,7 @@ impl Library {
         self.run(HELLO_PES, &self.hello.path.clone(), &[], stop)?;
         let ns = begun.elapsed().as_secs_f64() * 1e9;
         times.insert(STARTUP.to_owned(), ns);
-        self.launches.push(Launch(times));
+        self.launches.push(LaunchOutput(times));
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Library {
     /// Returns the times of a kind of work, in the launches of a class; in all launches if
     /// transfers do not matter.
     fn times(&self, work: &str, class: Option<TransferClass>) -> Option<Summary> {
-        let is_of = |launch: &&Launch| work == STARTUP || launch.class() == class;
+        let is_of = |launch: &&LaunchOutput| work == STARTUP || launch.class() == class;
         let times = self.launches.iter().filter(is_of).filter_map(|launch| launch.0.get(work));
         let times: Vec<f64> = times.copied().collect();
         (!times.is_empty()).then(|| Summary::of(&times))
@@ -332,11 +332,11 @@ mod tests {
     fn launch_has_no_class_if_it_changes() {
         let launch = |begin: f64, end: f64| {
             let printed = format!("time {begin} {TRANSFER}\ntime {end} {TRANSFER_AGAIN}\n");
-            Launch(times(&printed).collect()).class()
+            LaunchOutput(times(&printed).collect()).class()
         };
         assert_eq!(launch(50.0, 60.0), Some(TransferClass::Near));
         assert_eq!(launch(210.0, 190.0), Some(TransferClass::Far));
         assert_eq!(launch(50.0, 200.0), None);
-        assert_eq!(Launch(BTreeMap::new()).class(), None);
+        assert_eq!(LaunchOutput(BTreeMap::new()).class(), None);
     }
 }

@@ -24,7 +24,7 @@ use std::{
 
 use consort::{Rank, Result, Team};
 
-use super::{ping_pong::PingPong, program::Program};
+use super::{ping_pong::PingPongProgram, program::Program};
 
 const WORDS: usize = 3;
 pub(super) const MOST_BYTES: usize = 8 * WORDS;
@@ -78,7 +78,7 @@ fn wait<T>(mut poll: impl FnMut() -> Option<T>) -> T {
 }
 
 pub(super) struct Bundle<'p> {
-    counted: PingPong<'p>,
+    counted: PingPongProgram<'p>,
     lines: &'p Lines,
     me: Rank,
     peer: Rank,
@@ -89,7 +89,7 @@ pub(super) struct Bundle<'p> {
 impl<'p> Bundle<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, lines: &'p Lines) -> Result<Self> {
-        let counted = PingPong::new(world, MOST_BYTES)?;
+        let counted = PingPongProgram::new(world, MOST_BYTES)?;
         Ok(Self { counted, lines, me: world.rank(), peer: world.right(), received: 0 })
     }
 

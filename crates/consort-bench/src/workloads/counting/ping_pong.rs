@@ -9,13 +9,13 @@ use consort::{Rank, Result, Signal, Symmetric, Team};
 
 use super::program::{Notifications, Program};
 
-pub(super) struct PingPong<'p> {
+pub(super) struct PingPongProgram<'p> {
     world: Team<'p>,
     ball: Symmetric<'p, u8>,
     methods: [Notifications<'p>; 2],
 }
 
-impl<'p> PingPong<'p> {
+impl<'p> PingPongProgram<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
         let ball = world.symmetric(most_bytes)?;
@@ -23,7 +23,7 @@ impl<'p> PingPong<'p> {
     }
 }
 
-impl Program for PingPong<'_> {
+impl Program for PingPongProgram<'_> {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (me, peer) = (self.world.rank(), self.world.right());
         let notifications = &mut self.methods[method];

@@ -199,7 +199,7 @@ impl Race<'_> {
                 let world = pe.world();
                 match workload {
                     Workload::PingPong => {
-                        let program = ping_pong::PingPong::new(world, most_bytes)?;
+                        let program = ping_pong::PingPongProgram::new(world, most_bytes)?;
                         self.session(pe, program, end, link.as_ref())
                     }
                     Workload::Bundle => {

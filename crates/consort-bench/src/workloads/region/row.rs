@@ -18,7 +18,7 @@ use consort_machine::{
 
 use crate::{
     harness::block_time,
-    peers::openmp::{Launch, OpenMp},
+    peers::openmp::{OpenMp, OpenMpLaunch},
 };
 
 /// The peer that is a C program.
@@ -105,7 +105,7 @@ impl<'s> Setting<'s> {
     /// Times one block of a work of the C program.
     pub(super) fn openmp_ns(&self, work: &str) -> Result<f64> {
         let program = self.openmp.context("no compiler with OpenMP")?;
-        let launch = Launch {
+        let launch = OpenMpLaunch {
             work,
             pes: self.pes,
             cpus: self.cpus.as_deref(),

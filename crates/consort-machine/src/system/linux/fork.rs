@@ -2,7 +2,7 @@
 //!
 //! | when | action |
 //! | --- | --- |
-//! | before the fork | wait until no other thread holds it off ([`hold`]); block signals |
+//! | before the fork | wait until no other thread holds it off ([`hold_forks`]); block signals |
 //! | then | copy static variables to private memory |
 //! | in the parent | release the copies; unblock signals |
 //! | in the child | map the copies in place of the variables; increment the count of forks; do the registered work; unblock signals |
