@@ -7,7 +7,7 @@
 use std::fmt::Display;
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use consort::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
+use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
 use numpy::{
     BorrowError, Element, PyArray1, PyArrayDescrMethods as _, PyArrayDyn, PyArrayMethods as _,
     PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _,

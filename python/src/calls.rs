@@ -1,6 +1,6 @@
 //! Blocking collectives on arrays.
 
-use consort::{Collective, Operator, Rank, Team};
+use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{

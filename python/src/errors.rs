@@ -1,6 +1,9 @@
 //! Converts the library's errors to exceptions.
 
-use consort::Rank;
+use consort::{
+    Rank,
+    error::{CallError, LaunchError},
+};
 use pyo3::{
     create_exception,
     exceptions::{PyMemoryError, PyRuntimeError, PyValueError},
@@ -43,23 +46,26 @@ pub(crate) fn exception(error: &consort::Error) -> PyErr {
         consort::Error::PeFailed { .. } => PeFailed::new_err(message),
         consort::Error::Mismatched(_) => Mismatched::new_err(message),
         consort::Error::Memory(_) => PyMemoryError::new_err(message),
-        consort::Error::RootOutOfRange { .. }
-        | consort::Error::RankOutOfRange { .. }
-        | consort::Error::OwnMessage { .. }
-        | consort::Error::Lengths { .. }
-        | consort::Error::PlannedLength { .. }
-        | consort::Error::Blocks { .. }
-        | consort::Error::OutOfBounds { .. }
-        | consort::Error::NoPes
-        | consort::Error::TooManyPes { .. }
-        | consort::Error::Team(_) => PyValueError::new_err(message),
+        consort::Error::Call(
+            CallError::RootOutOfRange { .. }
+            | CallError::RankOutOfRange { .. }
+            | CallError::OwnMessage { .. }
+            | CallError::Lengths { .. }
+            | CallError::PlannedLength { .. }
+            | CallError::Blocks { .. }
+            | CallError::OutOfBounds { .. }
+            | CallError::Team(_),
+        )
+        | consort::Error::Launch(LaunchError::NoPes | LaunchError::TooManyPes { .. }) => {
+            PyValueError::new_err(message)
+        }
         _ => Error::new_err(message),
     }
 }
 
 /// Converts a number to a rank.
-pub(crate) fn rank(number: i64, size: u32) -> PyResult<Rank> {
-    let found = u32::try_from(number).ok().filter(|rank| *rank < size).map(Rank);
+pub(crate) fn rank(number: i64, size: usize) -> PyResult<Rank> {
+    let found = usize::try_from(number).ok().filter(|rank| *rank < size).map(Rank::new);
     found.ok_or_else(|| {
         let last = size - 1;
         PyValueError::new_err(format!(

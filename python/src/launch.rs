@@ -74,14 +74,14 @@ struct Told {
 /// Returns the number of cores that this process may use.
 #[pyfunction]
 pub(crate) fn cores() -> u32 {
-    consort::Algorithms::here().cores()
+    consort::tune::Algorithms::here().cores()
 }
 
 /// Runs `function(team, *arguments)` on `pes` PEs, and returns their results by rank.
 #[pyfunction]
 pub(crate) fn launch<'py>(
     function: Bound<'py, PyAny>,
-    pes: u32,
+    pes: usize,
     arguments: Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = function.py();
@@ -123,7 +123,7 @@ pub(crate) fn launch<'py>(
         return Err(PyKeyboardInterrupt::new_err(()));
     }
     match ended {
-        Ok(results) => PyList::new(py, results.into_iter().map(|(_, result)| result)),
+        Ok(results) => PyList::new(py, results.into_vec()),
         Err(cause) => Err(failure(py, cause, &told, pes)),
     }
 }
@@ -172,7 +172,7 @@ fn interrupt_all(py: Python<'_>, told: &Mutex<Told>) {
 }
 
 /// Returns the exception of a failed launch: that of the first PE that failed, with its rank.
-fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: u32) -> PyErr {
+fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: usize) -> PyErr {
     let mut raised = std::mem::take(&mut held(told).raised);
     raised.sort_by_key(|(rank, _)| *rank);
     let own = match cause {

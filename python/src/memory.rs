@@ -35,7 +35,7 @@ pub(crate) struct Memory {
     launch: u64,
     index: usize,
     /// The number of PEs.
-    size: u32,
+    size: usize,
     name: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Memory {
 pub(crate) fn allocate(
     py: Python<'_>,
     team: (u64, usize),
-    size: u32,
+    size: usize,
     like: &Bound<'_, PyAny>,
     length: usize,
 ) -> PyResult<Memory> {
@@ -53,7 +53,7 @@ pub(crate) fn allocate(
 fn allocate_of<T: Data>(
     py: Python<'_>,
     (launch, team): (u64, usize),
-    size: u32,
+    size: usize,
     length: usize,
 ) -> PyResult<Memory> {
     let index = call(py, launch, team, |team, running| {
@@ -78,7 +78,9 @@ impl Memory {
     ) -> PyResult<()> {
         call(py, self.launch, 0, |_, running| {
             let memory = running.memory.borrow();
-            memory[self.index].as_deref().map_or(Err(consort::Error::Freed), access)
+            memory[self.index]
+                .as_deref()
+                .map_or(Err(consort::Error::Call(consort::error::CallError::Freed)), access)
         })
     }
 

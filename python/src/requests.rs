@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use consort::{Collective, Operator, Rank, Team};
+use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::prelude::*;
 
 use crate::{
@@ -19,33 +19,33 @@ impl<T: Data> Result for Vec<T> {
     }
 }
 
-impl Pending for consort::Request<'_, ()> {
+impl Pending for consort::nonblocking::Request<'_, ()> {
     fn test(&mut self) -> consort::Result<bool> {
-        consort::Request::test(self)
+        consort::nonblocking::Request::test(self)
     }
 
     fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
-        consort::Request::wait(*self).map(|()| None)
+        consort::nonblocking::Request::wait(*self).map(|()| None)
     }
 }
 
-impl<T: Data> Pending for consort::Request<'_, Vec<T>> {
+impl<T: Data> Pending for consort::nonblocking::Request<'_, Vec<T>> {
     fn test(&mut self) -> consort::Result<bool> {
-        consort::Request::test(self)
+        consort::nonblocking::Request::test(self)
     }
 
     fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
-        Ok(Some(Box::new(consort::Request::wait(*self)?)))
+        Ok(Some(Box::new(consort::nonblocking::Request::wait(*self)?)))
     }
 }
 
-impl<T: Data> Pending for consort::Request<'_, Option<Vec<T>>> {
+impl<T: Data> Pending for consort::nonblocking::Request<'_, Option<Vec<T>>> {
     fn test(&mut self) -> consort::Result<bool> {
-        consort::Request::test(self)
+        consort::nonblocking::Request::test(self)
     }
 
     fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
-        let result = consort::Request::wait(*self)?;
+        let result = consort::nonblocking::Request::wait(*self)?;
         Ok(result.map(|elements| Box::new(elements) as Box<dyn Result>))
     }
 }
@@ -92,12 +92,12 @@ impl Request {
     /// Waits until the call is complete, and returns its result, once.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.is_taken.load(Ordering::Relaxed) {
-            return Err(exception(&consort::Error::Taken));
+            return Err(exception(&consort::Error::Call(consort::error::CallError::Taken)));
         }
         let result = call(py, self.launch, 0, |_, running| {
             self.is_taken.store(true, Ordering::Relaxed);
             let request = running.requests.borrow_mut()[self.index].take();
-            request.ok_or(consort::Error::Taken)?.wait()
+            request.ok_or(consort::Error::Call(consort::error::CallError::Taken))?.wait()
         })?;
         result.map(|elements| elements.array(py)).transpose()
     }
@@ -192,7 +192,8 @@ fn start_on<T: Data>(
     let index = call(py, launch, team, |team, running| {
         let on = OnVector { team, collective, root, source, length };
         let request = if collective.combines() {
-            T::combine(operator, on).ok_or(consort::Error::Taken)??
+            T::combine(operator, on)
+                .ok_or(consort::Error::Call(consort::error::CallError::Taken))??
         } else {
             on.only_moves()?
         };

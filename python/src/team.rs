@@ -21,7 +21,7 @@ pub(crate) struct Team {
     rank: u32,
     /// The number of PEs.
     #[pyo3(get)]
-    size: u32,
+    size: usize,
 }
 
 impl Team {

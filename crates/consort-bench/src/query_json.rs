@@ -2,7 +2,10 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use consort::{Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 use consort_fabric::OperatorClass;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

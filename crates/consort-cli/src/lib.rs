@@ -1,7 +1,7 @@
 //! The command `consort`, as a library, so that a program that registers its own algorithms has a
 //! command that tunes them.
 //!
-//! The `main` of such a program calls `consort::register` for each algorithm, and then [`main`] of
+//! The `main` of such a program calls `consort::tune::register` for each algorithm, and then [`main`] of
 //! this library; see the example `own_algorithm`.
 
 #[cfg(test)]

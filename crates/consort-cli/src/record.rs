@@ -1,6 +1,6 @@
 //! An entry of wisdom as JSON.
 
-use consort::Query;
+use consort::tune::Query;
 use consort_bench::query_json::QueryJson;
 use consort_tuner::Entry;
 use serde::Serialize;

@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::{Arrival, Fabric, MachineShape};
+use consort::{
+    launch::{Fabric, MachineShape},
+    tune::Arrival,
+};
 pub(crate) use consort_bench::wisdom::advised;
 use consort_fabric::files;
 use consort_tuner::default_path;

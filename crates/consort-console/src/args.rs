@@ -21,7 +21,10 @@ use clap::{
     },
     error::{ContextValue, ErrorKind},
 };
-use consort::{Fabric, MOST_PES, ProcessShape};
+use consort::{
+    Rank,
+    launch::{Fabric, ProcessShape},
+};
 use consort_bench::{harness::Mode, units};
 use consort_fabric::environment::variable;
 
@@ -225,12 +228,15 @@ pub fn block(text: &str) -> Result<usize, String> {
     usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
 }
 
+/// The largest number of PEs of a job.
+pub const MOST_PES: u32 = Rank::new(consort::launch::MOST_PES).0;
+
 /// Reads a number of PEs.
 ///
 /// # Errors
 /// A sentence with the remedy.
 pub fn pes(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
+    let number = text.parse().ok().filter(|&pes| (1..=MOST_PES).contains(&pes));
     number.ok_or_else(|| format!("invalid number of PEs `{text}`: use 1 to {MOST_PES}"))
 }
 

@@ -1,7 +1,10 @@
 //! The arguments that name a call.
 
 use clap::Args;
-use consort::{Collective, Query, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Collective, Query},
+};
 use consort_fabric::OperatorClass;
 
 use crate::args;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::Fabric;
+use consort::launch::Fabric;
 use consort_bench::{
     environment::{Context, Switches, Watch},
     harness::placement,

@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets,
 };
-use consort::Candidate;
+use consort::tune::Candidate;
 use consort_bench::page::{Page, Part};
 pub use consort_bench::units::{ratio, time};
 use serde::Serialize;

@@ -4,7 +4,7 @@
 use std::{env, ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result};
-use consort::Algorithms;
+use consort::tune::Algorithms;
 use consort_bench::harness::take_part;
 use consort_launch::{Binding, Launch};
 

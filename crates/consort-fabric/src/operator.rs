@@ -76,7 +76,7 @@ impl FromStr for OperatorClass {
     note = "`Sum`, `Product`, `Min` and `Max` combine integers and floats; `BitAnd`, `BitOr` and \
             `BitXor` combine integers and `bool`; all of them also arrays of numbers",
     note = "for other types pass an associative closure, `|a: {T}, b: {T}| ...`, or implement \
-            `consort::Operator<{T}>` for a type of your own"
+            `consort::ops::Operator<{T}>` for a type of your own"
 )]
 pub trait Operator<T>: Sync {
     /// Whether operands may be exchanged.

@@ -7,6 +7,18 @@ use std::{fmt, num::TryFromIntError};
 pub struct Rank(pub u32);
 
 impl Rank {
+    /// Returns the rank of the PE with this index, in an array with one element per PE.
+    ///
+    /// # Panics
+    /// When the index does not fit in 32 bits.
+    #[must_use]
+    #[track_caller]
+    pub const fn new(index: usize) -> Self {
+        assert!(index <= u32::MAX as usize, "no PE has a rank of more than 32 bits");
+        #[expect(clippy::cast_possible_truncation, reason = "asserted")]
+        Self(index as u32)
+    }
+
     /// Returns the rank as an index into an array with one element per PE.
     #[inline]
     #[must_use]
@@ -35,6 +47,24 @@ impl TryFrom<usize> for Rank {
 
     fn try_from(index: usize) -> Result<Self, TryFromIntError> {
         u32::try_from(index).map(Self)
+    }
+}
+
+impl From<Rank> for usize {
+    fn from(rank: Rank) -> Self {
+        rank.index()
+    }
+}
+
+impl From<u32> for Rank {
+    fn from(rank: u32) -> Self {
+        Self(rank)
+    }
+}
+
+impl From<Rank> for u32 {
+    fn from(rank: Rank) -> Self {
+        rank.0
     }
 }
 

@@ -69,9 +69,10 @@ pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,
     config::Config,
+    config_error::ConfigError,
     ending::WaitSnapshot,
     failure::{Failure, Members},
-    heap_size::{NoHeapSize, default_heap_bytes, heap_bytes_of},
+    heap_size::{default_heap_bytes, heap_bytes_of},
     job::{Job, JobError},
     memory::{FileLocation, JobMemory, SharedFile},
     sites::Site,
@@ -86,11 +87,7 @@ pub use processes::{
     process_end::ProcessEnd,
 };
 pub use progress::{engine::Engine, event::Event};
-pub use segment::{
-    large_page::obtains_large_page,
-    memory_error::MemoryError,
-    origin::{Origin, UnknownOrigin},
-};
+pub use segment::{large_page::obtains_large_page, memory_error::MemoryError, origin::Origin};
 pub use state::{
     access_flag::{AccessFlag, AccessGuard},
     heartbeat::{Awaited, CallWait, Heartbeat, HeartbeatRecord, WaitReason},

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytemuck::Pod;
-use consort::{Collective, Rank};
+use consort::{Rank, tune::Collective};
 use libc::{c_int, ptrdiff_t};
 
 use crate::{

@@ -11,7 +11,9 @@ use std::{
 };
 
 use bytemuck::Pod;
-use consort::{Collective, Displacements, Error, Rank, Request, Result, Sum};
+use consort::{
+    Displacements, Error, Rank, Result, nonblocking::Request, ops::Sum, tune::Collective,
+};
 use libc::{c_int, ptrdiff_t};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! The types of elements, and their operations.
 
 use bytemuck::{Pod, Zeroable};
-use consort::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
+use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
 use consort_fabric::OperatorClass;
 
 /// An element of memory that is put and got.
@@ -254,7 +254,7 @@ operator!(MaxOp, LongDouble, |a, b| if extended::is_less(a, b) { b } else { a })
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    use consort::Operator as _;
+    use consort::ops::Operator as _;
 
     use super::{Complex, LongDouble, MaxOp, MinOp, ProductOp, SumOp};
 

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use consort::Min;
+use consort::ops::Min;
 use consort_native::heap_bytes_of;
 use libc::c_int;
 

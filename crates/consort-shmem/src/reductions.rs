@@ -1,7 +1,7 @@
 //! Reductions and scans of teams.
 
 use bytemuck::Pod;
-use consort::{Collective, Operator, Rank};
+use consort::{Rank, ops::Operator, tune::Collective};
 use libc::c_int;
 
 use crate::{

@@ -159,7 +159,7 @@ fn begin() -> Result<StartedJob, String> {
             rank,
             is_launched: member.is_some(),
             process: ProcessToken::current(),
-            pes: team.size(),
+            pes: native.config().pes,
         },
         heap: heap.ok_or("the heap is smaller than requested")?.expose_provenance(),
         heap_bytes,
@@ -294,7 +294,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     world.takes_turns.store(false, Relaxed);
     let made = driver.world.all_gather_named("shmem_init", requested).and_then(|levels| {
         world.takes_turns.store(levels.contains(&THREAD_MULTIPLE), Relaxed);
-        driver.world.strided(Rank(0), 1, world.pes)
+        driver.world.strided(Rank(0), 1, world.pes as usize)
     });
     match made {
         Ok(shared) => driver.shared = shared.expect("all PEs are in it"),

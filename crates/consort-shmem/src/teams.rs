@@ -4,7 +4,10 @@ mod members;
 
 use std::ffi::c_long;
 
-use consort::{Error, Rank, TeamError};
+use consort::{
+    Error, Rank,
+    error::{CallError, TeamError},
+};
 use libc::c_int;
 
 use crate::{collectives::TeamCall, failure::fail, world::world};
@@ -193,7 +196,7 @@ fn form<const N: usize>(call: &TeamCall, parts: [(u32, &[Rank], Config); N]) -> 
     let mut is_full = false;
     let teams = parts.map(|(color, members, config)| match parent.form(color, members) {
         Ok(calls) => handle(calls, config),
-        Err(Error::Team(TeamError::Memory { .. })) => {
+        Err(Error::Call(CallError::Team(TeamError::Memory { .. }))) => {
             is_full = true;
             Team::INVALID
         }

@@ -4,7 +4,11 @@
 //! cargo bench -p consort --bench choices
 //! ```
 
-use consort::{Algorithms, Collective, OperatorClass, Query, SyncModes};
+use consort::{
+    ops::OperatorClass,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Collective, Query},
+};
 use consort_fabric::CallSpec;
 use consort_tuner::{Catalog, Entry, Measurements, Selector, Table, Wisdom};
 use divan::{Bencher, black_box};

@@ -4,7 +4,7 @@
 //! cargo bench -p consort --bench plans
 //! ```
 
-use consort::{Pes, Rank, Sum, Team};
+use consort::{Pes, Rank, Team, ops::Sum};
 use divan::{Bencher, black_box};
 
 fn main() {

@@ -11,9 +11,12 @@
 
 use std::env;
 
-use consort::{Pe, Pes, Rank, Result, Signal, Until};
+use consort::{
+    Pe, Pes, Rank, Result,
+    symmetric::{Signal, Until},
+};
 
-const ROUNDS: u32 = 100;
+const ROUNDS: usize = 100;
 
 #[derive(Clone, Copy, Debug)]
 enum Way {
@@ -25,22 +28,22 @@ enum Way {
 /// Runs all rounds in one way; in each, every PE's number reaches every PE.
 fn run(pe: &Pe, way: Way) -> Result<()> {
     let world = pe.world();
-    let (me, pes) = (world.rank(), world.size());
+    let (me, pes) = (world.rank().index(), world.size());
     // Each PE begins with itself, so that they do not all put to the same PE.
-    let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
+    let everyone = || (0..pes).map(|distance| Rank::new((me + distance) % pes));
     // Two of each, used alternately: a PE that receives a message of the next round knows that its
     // sender has read this round's messages and reset its flag or counter.
-    let inboxes = [world.symmetric(pes as usize)?, world.symmetric(pes as usize)?];
+    let inboxes = [world.symmetric(pes)?, world.symmetric(pes)?];
     let flags = [world.symmetric::<u64>(1)?, world.symmetric(1)?];
     let counters = [world.counter()?, world.counter()?];
     for round in 0..ROUNDS {
-        let turn = round as usize % 2;
+        let turn = round % 2;
         let (inbox, flag, counter) = (&inboxes[turn], &flags[turn], &counters[turn]);
-        let message = [round * pes + me.0];
+        let message = [round * pes + me];
         for to in everyone() {
             match way {
-                Way::CountingPuts => inbox.put_counted(to, me.index(), &message, counter)?,
-                Way::Barrier | Way::Flags => inbox.put(to, me.index(), &message)?,
+                Way::CountingPuts => inbox.put_counted(to, me, &message, counter)?,
+                Way::Barrier | Way::Flags => inbox.put(to, me, &message)?,
             }
         }
         match way {
@@ -53,16 +56,15 @@ fn run(pe: &Pe, way: Way) -> Result<()> {
                 for to in everyone() {
                     flag.signal(to, 0, Signal::Add(1))?;
                 }
-                flag.wait_until(0, Until::AtLeast(pes.into()))?;
+                flag.wait_until(0, Until::AtLeast(pes as u64))?;
                 flag.store(0, 0)?;
             }
             Way::CountingPuts => {
-                counter.wait(pes.into())?;
+                counter.wait(pes as u64)?;
                 counter.set(0)?;
             }
         }
-        let mut received = vec![0; pes as usize];
-        inbox.get(me, 0, &mut received)?;
+        let received = inbox.to_vec()?;
         assert!(received.into_iter().eq(round * pes..(round + 1) * pes), "{way:?}, round {round}");
     }
     Ok(())

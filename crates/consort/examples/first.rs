@@ -1,6 +1,6 @@
 //! The program of README.md.
 
-use consort::{Pes, Rank, Sum};
+use consort::{Pes, Rank, ops::Sum};
 
 fn main() -> consort::Result<()> {
     // Four PEs (processing elements) with ranks from 0 to 3: threads, unless the program is started
@@ -17,7 +17,7 @@ fn main() -> consort::Result<()> {
         world.reduce(me * table[0], Sum, Rank(0)) // Some(sum) on PE 0, None elsewhere
     })?; // if a PE panics, every other PE's next call is Err(PeFailed)
 
-    for (rank, sum) in results {
+    for (rank, sum) in results.ranked() {
         println!("PE {rank}: {sum:?}"); // PE 0: Some(12.0)
     }
     Ok(())

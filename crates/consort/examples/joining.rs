@@ -7,7 +7,7 @@
 
 use std::{io, thread};
 
-use consort::{Job, Pes, Result, Sum};
+use consort::{Job, Pes, Result, ops::Sum};
 use tokio::{runtime, task::spawn_blocking};
 
 /// The work of each thread: it joins, runs this as a PE, and leaves.

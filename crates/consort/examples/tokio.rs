@@ -8,7 +8,7 @@
 //! futures of one task. A task that computes yields now and then, as always: the calls of its PE
 //! progress at these points.
 
-use consort::{Pe, Pes, Rank, Result, Sum};
+use consort::{Pe, Pes, Rank, Result, ops::Sum};
 use tokio::{
     runtime,
     task::{LocalSet, yield_now},
@@ -49,10 +49,10 @@ fn main() -> Result<()> {
         let executor = executor.expect("an executor without I/O");
         LocalSet::new().block_on(&executor, program(pe))
     })?;
-    for (rank, (ranks, all)) in &results {
+    for (rank, (ranks, all)) in results.ranked() {
         println!("PE {rank}: the ranks' sum {ranks}, all that was computed {all:x}");
     }
-    assert!(results.iter().all(|(_, result)| *result == results[0].1), "all have the same");
-    assert_eq!(results[0].1.0, 6, "0 + 1 + 2 + 3");
+    assert!(results.iter().all(|result| *result == results[0]), "all have the same");
+    assert_eq!(results[0].0, 6, "0 + 1 + 2 + 3");
     Ok(())
 }

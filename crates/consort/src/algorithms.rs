@@ -373,7 +373,7 @@ impl Catalog for Algorithms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MachineShape, ProcessShape};
+    use crate::launch::{MachineShape, ProcessShape};
 
     /// Wisdom of worlds of a shape also serves teams with the same placement on the processes.
     #[test]

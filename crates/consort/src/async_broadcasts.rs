@@ -11,11 +11,12 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_collectives::async_broadcast::{OcBcastAsync, Variant};
+use consort_collectives::async_broadcast::OcBcastAsync;
+pub use consort_collectives::async_broadcast::Variant as AsyncVariant;
 use consort_fabric::{Op, Rank};
 use consort_native::{Failure, NotificationBuffers};
 
-use crate::{Error, Result, Team};
+use crate::{Error, Result, Team, error::CallError};
 
 /// The default limit on the children of a PE in a tree: few enough for one PE to serve.
 const K: u32 = 7;
@@ -58,8 +59,8 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 ///     broadcasts.close()?; // delivers the remaining messages
 ///     Ok(received)
 /// })?;
-/// assert_eq!(received[0].1, [(Rank(1), b"found it".to_vec())]);
-/// assert_eq!(received[1].1, []);
+/// assert_eq!(received[0], [(Rank(1), b"found it".to_vec())]);
+/// assert_eq!(received[1], []);
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
@@ -78,14 +79,14 @@ impl<'p> Team<'p> {
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] when PEs share no memory;
-    /// and see [`Team`].
+    /// [`Error::Memory`] when less than that is left; [`CallError::FarPes`] when PEs share no
+    /// memory; and see [`Team`].
     #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
-        self.async_broadcasts_by(K, Variant::Fair, handler)
+        self.async_broadcasts_by(K, AsyncVariant::Fair, handler)
     }
 
     /// As [`Team::async_broadcasts`], with trees in which a PE forwards messages to at most `k`
@@ -100,20 +101,22 @@ impl<'p> Team<'p> {
     pub fn async_broadcasts_by<H: FnMut(Rank, &[u8])>(
         &self,
         k: u32,
-        variant: Variant,
+        variant: AsyncVariant,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
         self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
-            return Err(Error::FarPes("asynchronous broadcasts need PEs that share memory"));
+            return Err(
+                CallError::FarPes("asynchronous broadcasts need PEs that share memory").into()
+            );
         }
         let name = match variant {
-            Variant::Fair => format!("async_broadcasts with k = {k}"),
-            Variant::Published => format!("async_broadcasts with k = {k} as published"),
+            AsyncVariant::Fair => format!("async_broadcasts with k = {k}"),
+            AsyncVariant::Published => format!("async_broadcasts with k = {k} as published"),
         };
         let part =
             self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;
-        let k = k.clamp(1, (self.size() - 1).max(1));
+        let k = k.clamp(1, (self.pes() - 1).max(1));
         let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, variant)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);

@@ -6,10 +6,11 @@
 //! thread once, and so does the line of the phases. The threads have no ranks, because any number
 //! of them may come, so this is not an algorithm of a team.
 //!
-//! A [`Member`] is a PE, and its wait is the barrier of its team: the algorithms and their cost are
-//! those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones form a
-//! smaller team after the phase. They need no agreement: each sees which members have announced
-//! their last phase, because the barrier of that phase orders the announcement before its end.
+//! A [`BarrierMember`] is a PE, and its wait is the barrier of its team: the algorithms and their
+//! cost are those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones
+//! form a smaller team after the phase. They need no agreement: each sees which members have
+//! announced their last phase, because the barrier of that phase orders the announcement before its
+//! end.
 
 mod arrivals;
 
@@ -30,15 +31,15 @@ use consort_fabric::Rank;
 use consort_native::Event;
 
 use self::arrivals::{Arrival, Arrivals, MOST};
-use crate::{Algorithms, Error, Job, Joined, Pes, Result, pes::JOINING};
+use crate::{Error, Job, Joined, Pes, Result, error::LaunchError, pes::JOINING, tune::Algorithms};
 
 /// A barrier for `n` threads. It can be used in two ways:
 ///
 /// - [`Barrier::wait`] works as in [`std::sync::Barrier`]: for any threads, even more than `n`, and
 ///   in programs without errors. Only the import changes.
-/// - [`Barrier::join`] makes a thread a [`Member`]. If a member panics or never arrives, the others
-///   get an error, where threads that only wait would hang. Its [`wait`](Member::wait) is that of
-///   [`Team::barrier`](crate::Team::barrier).
+/// - [`Barrier::join`] makes a thread a [`BarrierMember`]. If a member panics or never arrives, the
+///   others get an error, where threads that only wait would hang. Its
+///   [`wait`](BarrierMember::wait) is that of [`Team::barrier`](crate::Team::barrier).
 ///
 /// The two are counted separately: either all threads join, or none. `n` threads that wait release
 /// each other, and so do `n` members.
@@ -99,9 +100,9 @@ impl Barrier {
         }
     }
 
-    /// Sets how long a [`Member`] waits for members that have not joined, before the waits of all
-    /// members fail. The default is 10 s. The time starts again whenever a member joins for the
-    /// first time.
+    /// Sets how long a [`BarrierMember`] waits for members that have not joined, before the waits
+    /// of all members fail. The default is 10 s. The time starts again whenever a member joins for
+    /// the first time.
     #[must_use]
     pub const fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;
@@ -151,7 +152,7 @@ impl Barrier {
 
     /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
     /// thread less. A phase that this call completes has no leader. For threads that
-    /// [wait](Self::wait); members use [`Member::arrive_and_drop`].
+    /// [wait](Self::wait); members use [`BarrierMember::arrive_and_drop`].
     ///
     /// # Panics
     /// As [`Barrier::wait`].
@@ -201,11 +202,12 @@ impl Barrier {
     /// Makes the calling thread one of the `n` members.
     ///
     /// # Errors
-    /// [`Error::Full`] when there are `n` members already, or when members have [dropped
-    /// out](Member::arrive_and_drop) and their last phase is over; [`Error::JoinedAlready`] when
-    /// the thread is a member; [`Error::NoPes`] and [`Error::TooManyPes`] when `n` is not possible;
-    /// the members' error once one has failed.
-    pub fn join(&self) -> Result<Member> {
+    /// [`LaunchError::Full`] when there are `n` members already, or when members have [dropped
+    /// out](BarrierMember::arrive_and_drop) and their last phase is over;
+    /// [`LaunchError::JoinedAlready`] when the thread is a member; [`LaunchError::NoPes`] and
+    /// [`LaunchError::TooManyPes`] when `n` is not possible; the members' error once one has
+    /// failed.
+    pub fn join(&self) -> Result<BarrierMember> {
         let members = self.members.get_or_init(|| Members::new(self.n, self.joining));
         let members = members.as_ref().map_err(Error::clone)?;
         let joined = members.join()?;
@@ -214,10 +216,10 @@ impl Barrier {
         let phase = place.phase.load(Acquire); // pairs with the release in `drop`
         let is_over = |place: &Place| (1..=phase).contains(&place.last.load(Relaxed));
         if shared.places.iter().any(is_over) {
-            return Err(Error::Full { pes: self.n }); // the others wait only for each other
+            return Err(LaunchError::Full { pes: self.n }.into()); // the others wait only for each other
         }
         let phase = Cell::new(phase);
-        Ok(Member { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
+        Ok(BarrierMember { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
     }
 }
 
@@ -262,22 +264,22 @@ impl Members {
         for (rank, place) in (0..).map(Rank).zip(&self.shared.places) {
             if place.last.load(Relaxed) == 0 {
                 match self.job.join_as(rank) {
-                    Err(Error::RankTaken { .. }) => {}
+                    Err(Error::Launch(LaunchError::RankTaken { .. })) => {}
                     // The member has dropped out in the meantime.
                     Ok(_) if place.last.load(Relaxed) != 0 => {}
                     joined => return joined,
                 }
             }
         }
-        Err(Error::Full { pes: self.job.size() })
+        Err(LaunchError::Full { pes: self.job.size() }.into())
     }
 }
 
 /// One of the `n` members of a barrier, on the thread that [joined](Barrier::join).
 ///
 /// Dropping it makes room for another member, for which the others wait. Once a member has dropped
-/// out by [`Member::arrive_and_drop`], no thread can join any more, and dropping a member fails the
-/// waits of the remaining ones. If a panic drops it, the waits of all others return
+/// out by [`BarrierMember::arrive_and_drop`], no thread can join any more, and dropping a member
+/// fails the waits of the remaining ones. If a panic drops it, the waits of all others return
 /// [`Error::PeFailed`].
 ///
 /// ```
@@ -296,7 +298,7 @@ impl Members {
 /// })?;
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Member {
+pub struct BarrierMember {
     joined: Joined,
     /// The number of the remaining members' team; 0 while all remain.
     team: Cell<usize>,
@@ -307,12 +309,12 @@ pub struct Member {
     shared: Arc<Shared>,
 }
 
-impl Member {
+impl BarrierMember {
     /// Waits until all members have called this. One member is the leader; if it drops out in this
     /// phase, there is none.
     ///
     /// # Errors
-    /// [`Error::PeFailed`] when a member has panicked; [`Error::Missing`] when the barrier has
+    /// [`Error::PeFailed`] when a member has panicked; [`Error::TimedOut`] when the barrier has
     /// lacked members for 10 s, or for the time set by [`Barrier::joining`].
     #[inline]
     #[track_caller]
@@ -326,20 +328,20 @@ impl Member {
         Ok(BarrierWaitResult(team.rank().0 == 0))
     }
 
-    /// As [`Member::wait`], for at most `limit`: after that, the waits of all members fail.
+    /// As [`BarrierMember::wait`], for at most `limit`: after that, the waits of all members fail.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names the late members; and as [`Member::wait`].
+    /// [`Error::TimedOut`], which names the late members; and as [`BarrierMember::wait`].
     #[track_caller]
     pub fn wait_timeout(&self, limit: Duration) -> Result<BarrierWaitResult> {
         self.joined.within(limit, || self.wait())
     }
 
     /// Takes part in this phase, and then leaves the barrier for good: later phases need one member
-    /// less. Waits as [`Member::wait`] does, because members forward each other's messages.
+    /// less. Waits as [`BarrierMember::wait`] does, because members forward each other's messages.
     ///
     /// # Errors
-    /// As [`Member::wait`].
+    /// As [`BarrierMember::wait`].
     #[track_caller]
     pub fn arrive_and_drop(self) -> Result<()> {
         self.place().last.store(self.phase.get() + 1, Relaxed);
@@ -355,13 +357,13 @@ impl Member {
         // A member may already have announced that the next phase is its last.
         let is_left = |last: u64| last == 0 || last > self.phase.get();
         let mut members = Vec::new();
-        for rank in (0..team.size()).map(Rank) {
+        for rank in (0..team.pes()).map(Rank) {
             let place = &self.shared.places[team.world_rank(rank)?.index()];
             if is_left(place.last.load(Relaxed)) {
                 members.push(rank);
             }
         }
-        if members.len() < team.size() as usize {
+        if members.len() < team.size() {
             let team = team.form(0, &members)?.expect("this PE is left");
             self.team.set(team.state.number());
             self.accounted.set((self.shared.places.len() - members.len()) as u64);
@@ -375,14 +377,14 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for BarrierMember {
     fn drop(&mut self) {
         self.place().phase.store(self.phase.get(), Release); // pairs with the acquire in `join`
     }
 }
 
-impl fmt::Debug for Member {
+impl fmt::Debug for BarrierMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("phase", &self.phase.get()).finish_non_exhaustive()
+        f.debug_struct("BarrierMember").field("phase", &self.phase.get()).finish_non_exhaustive()
     }
 }

@@ -24,15 +24,15 @@ use std::{fmt, time::Duration};
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// Counts one-sided operations on each PE's symmetric memory; from [`Team::counter`].
 ///
 /// Each PE has one 64-bit counter, initially 0, alone on its cache line. The operations
-/// [`Symmetric::put_counted`] and [`Symmetric::get_notify`] name a counter and add 1 to the counter
-/// of the PE whose memory they access. The PE itself reads its counter, waits for it and sets it.
-/// The counter wraps around after 2^64 operations.
+/// [`Symmetric::put_counted`] and [`Symmetric::get_counted`] name a counter and add 1 to the
+/// counter of the PE whose memory they access. The PE itself reads its counter, waits for it and
+/// sets it. The counter wraps around after 2^64 operations.
 ///
 /// A count of n means that n of the counted operations are complete. It does not identify them, and
 /// implies nothing about plain puts or operations with another counter. Only [`Symmetric::fence`]
@@ -44,23 +44,21 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// Dropping it is local; the memory is reused once all PEs have dropped their counters.
 ///
 /// ```
-/// use consort::{Pes, Rank};
+/// use consort::Pes;
 ///
 /// // Each PE puts a value to all PEs, and waits for one from each PE.
 /// let sums = Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
-///     let inbox = world.symmetric::<u64>(world.size() as usize)?;
+///     let inbox = world.symmetric::<u64>(world.size())?;
 ///     let arrived = world.counter()?;
 ///     let me = world.rank();
-///     for to in (0..world.size()).map(Rank) {
+///     for to in world.ranks() {
 ///         inbox.put_counted(to, me.index(), &[u64::from(me.0) + 1], &arrived)?;
 ///     }
-///     arrived.wait(world.size().into())?;
-///     let mut values = [0; 3];
-///     inbox.get(me, 0, &mut values)?;
-///     Ok(values.iter().sum::<u64>())
+///     arrived.wait(world.size() as u64)?;
+///     Ok(inbox.to_vec()?.iter().sum::<u64>())
 /// })?;
-/// assert!(sums.iter().all(|&(_, sum)| sum == 6));
+/// assert_eq!(sums, [6; 3]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Counter<'p> {
@@ -105,6 +103,28 @@ impl<'p> Counter<'p> {
         self.word.signal(self.me, 0, Signal::Set(value))
     }
 
+    /// Adds `count` to `to`'s counter, without data. One-sided. As a signal, it follows the puts
+    /// that this PE made before its last [`Symmetric::fence`].
+    ///
+    /// # Errors
+    /// [`CallError::RankOutOfRange`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// Pes::threads(3).run(|pe| {
+    ///     let ready = pe.world().counter()?;
+    ///     ready.add(Rank(0), 1)?;
+    ///     if pe.world().rank() == Rank(0) {
+    ///         assert_eq!(ready.wait(3)?, 3); // all PEs are here
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn add(&self, to: Rank, count: u64) -> Result<()> {
+        self.word.signal(to, 0, Signal::Add(count))
+    }
+
     /// Waits until this PE's counter is at least `at_least`, in operations, and returns its value.
     /// Does not change the counter. The data of the counted puts has arrived.
     ///
@@ -132,8 +152,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`]. The first two put
-    /// nothing and count nothing.
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`]. The first
+    /// two put nothing and count nothing.
     ///
     /// # Panics
     /// When the counter belongs to another job.
@@ -169,11 +189,12 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     ///         if world.rank() == Rank(0) {
     ///             empty.wait(round - 1)?; // the last item has been fetched
     ///             item.store(0, round)?;
-    ///             item.put_counted(Rank(1), 0, &[], &full)?;
+    ///             item.fence()?; // the item is visible before the count
+    ///             full.add(Rank(1), 1)?;
     ///         } else {
     ///             full.wait(round)?;
     ///             let mut got = [0];
-    ///             item.get_notify(Rank(0), 0, &mut got, &empty)?;
+    ///             item.get_counted(Rank(0), 0, &mut got, &empty)?;
     ///             assert_eq!(got, [round]);
     ///         }
     ///     }
@@ -181,7 +202,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn get_notify(
+    pub fn get_counted(
         &self,
         from: Rank,
         first: usize,

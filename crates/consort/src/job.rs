@@ -16,6 +16,7 @@ use consort_native::Failure;
 
 use crate::{
     Error, Pe, Result,
+    error::{CallError, LaunchError},
     pe::Ending,
     ranks::{Ranks, failed_by},
 };
@@ -27,14 +28,14 @@ use crate::{
 /// one of the PEs, or [joins](Self::join) and leaves; the number of PEs is fixed. Any thread may
 /// join again as a rank that another thread has left, and continues with the PE's next call. Calls
 /// wait for ranks that no thread has joined yet. If that takes longer than
-/// [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with [`Error::Missing`],
+/// [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with [`Error::TimedOut`],
 /// which names them.
 ///
 /// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
 /// barrier.
 ///
 /// ```
-/// use consort::{Pes, Sum};
+/// use consort::{Pes, ops::Sum};
 /// use std::thread;
 ///
 /// let job = Pes::threads(3).job()?;
@@ -91,10 +92,10 @@ impl Job {
     /// Joins as the PE with the lowest rank that no thread runs.
     ///
     /// # Errors
-    /// [`Error::Full`] when threads run all PEs; [`Error::JoinedAlready`] when the calling thread
-    /// runs one of them; [`Error::ThreadEnds`] in a destructor of a thread-local value that runs
-    /// after the library's own destructors; the job's error when it has failed; and
-    /// [`Error::Forked`] in a child that was forked after the job was created.
+    /// [`LaunchError::Full`] when threads run all PEs; [`LaunchError::JoinedAlready`] when the
+    /// calling thread runs one of them; [`LaunchError::ThreadEnds`] in a destructor of a
+    /// thread-local value that runs after the library's own destructors; the job's error when it
+    /// has failed; and [`Error::Forked`] in a child that was forked after the job was created.
     pub fn join(&self) -> Result<Joined> {
         self.ensure_may_join()?;
         for rank in self.0.here() {
@@ -102,22 +103,22 @@ impl Job {
                 return Ok(self.joined(rank, pe));
             }
         }
-        Err(Error::Full { pes: self.size() })
+        Err(LaunchError::Full { pes: self.size() }.into())
     }
 
     /// Joins as the PE of this rank.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`] when there is no such PE; [`Error::RankTaken`] when another thread
-    /// runs it; and as [`Job::join`].
+    /// [`CallError::RankOutOfRange`] when there is no such PE; [`LaunchError::RankTaken`] when
+    /// another thread runs it; and as [`Job::join`].
     pub fn join_as(&self, rank: Rank) -> Result<Joined> {
         self.ensure_may_join()?;
         if rank.index() >= self.size() {
-            return Err(Error::RankOutOfRange { rank, pes: self.0.job.config().pes });
+            return Err(CallError::RankOutOfRange { rank, pes: self.size() }.into());
         }
         let is_here = self.0.here().any(|here| here == rank);
         let pe = if is_here { self.0.enter(rank)? } else { None };
-        let pe = pe.ok_or(Error::RankTaken { rank })?;
+        let pe = pe.ok_or(Error::Launch(LaunchError::RankTaken { rank }))?;
         Ok(self.joined(rank, pe))
     }
 
@@ -138,9 +139,9 @@ impl Job {
             return Err(Error::of_job(&self.0.job));
         }
         match Memberships::of_this_thread(|all| all.rank_in(&self.0)) {
-            Some(Some(rank)) => Err(Error::JoinedAlready { rank }),
+            Some(Some(rank)) => Err(LaunchError::JoinedAlready { rank }.into()),
             Some(None) => Ok(()),
-            None => Err(Error::ThreadEnds),
+            None => Err(LaunchError::ThreadEnds.into()),
         }
     }
 
@@ -206,8 +207,8 @@ impl Joined {
     /// thread may then join as this PE.
     ///
     /// # Errors
-    /// The job's error when it has failed; [`Error::StillShared`] when other threads have handles
-    /// on the PE's symmetric memory.
+    /// The job's error when it has failed; [`LaunchError::StillShared`] when other threads have
+    /// handles on the PE's symmetric memory.
     ///
     /// # Panics
     /// When an operator of a nonblocking call panics; the job has then failed.

@@ -7,7 +7,7 @@
 
 use consort_fabric::Rank;
 
-use crate::{Error, Result, Team};
+use crate::{Error, Result, Team, error::CallError};
 
 impl<'p> Team<'p> {
     /// Returns the team that carries messages from this PE to `to`.
@@ -26,7 +26,7 @@ impl<'p> Team<'p> {
     fn own_and_peer(&self, peer: Rank) -> Result<[Rank; 2]> {
         let ranks = [self.world_rank(self.rank())?, self.world_rank(peer)?];
         if peer == self.rank() {
-            return Err(Error::OwnMessage { rank: peer });
+            return Err(CallError::OwnMessage { rank: peer }.into());
         }
         Ok(ranks)
     }

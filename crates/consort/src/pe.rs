@@ -7,7 +7,8 @@ use consort_machine::Waiting;
 use consort_native::{Endpoint, Job};
 
 use crate::{
-    Error, Fabric, Result, Team,
+    Error, Result, Team,
+    launch::Fabric,
     runtime::{selection::Choices, state::State, teams::Teams},
 };
 
@@ -23,7 +24,7 @@ use crate::{
 ///     world.barrier()?;
 ///     Ok((world.rank().0, world.size(), pe.waiting()))
 /// })?;
-/// assert_eq!(waited[1].1, (1, 2, Waiting::SpinYield));
+/// assert_eq!(waited[1], (1, 2, Waiting::SpinYield));
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Pe {
@@ -92,10 +93,10 @@ impl Pe {
     /// Returns the kind of the PEs, and which of them share memory; the same on all PEs.
     ///
     /// ```
-    /// use consort::{Fabric, Pes};
+    /// use consort::{Pes, launch::Fabric};
     ///
     /// let fabrics = Pes::threads(2).run(|pe| Ok(pe.fabric()))?;
-    /// assert_eq!(fabrics[0].1, Fabric::Threads);
+    /// assert_eq!(fabrics, [Fabric::Threads; 2]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]

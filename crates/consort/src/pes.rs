@@ -8,22 +8,24 @@ mod start;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use consort_fabric::{Candidate, Collective, Nodes, Rank};
+use consort_fabric::{Candidate, Collective, Nodes};
 use consort_machine::{Waiting, affinity};
 use consort_native::{Origin, SharedFile};
 use consort_tuner::Arrival;
 
 use crate::{
-    Algorithms, Error, Job, Pe, Pool, Result,
+    Error, Job, Pe, Pool, Result,
+    error::LaunchError,
     fabric::{ProcessShape, Sharing},
-    launch::launch,
-    results::{collect, one_for_each},
+    results::{Results, collect, one_for_each},
+    run::launch,
     runtime::wisdom::Source,
+    tune::Algorithms,
     warn::event,
 };
 
 /// The largest number of PEs of a job.
-pub const MOST_PES: u32 = 1024;
+pub const MOST_PES: usize = 1024;
 
 /// The default time for which a PE waits for another that no thread runs.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);
@@ -46,7 +48,7 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pes {
-    pes: u32,
+    pes: usize,
     from_env: bool,
     name: String,
     joining: Duration,
@@ -78,13 +80,11 @@ enum Pinning {
 }
 
 impl Pes {
-    /// Configures `pes` threads of this process, from 1 to [`MOST_PES`], as an integer of any type.
+    /// Configures `pes` threads of this process, from 1 to [`MOST_PES`].
     #[must_use]
-    pub fn threads<N: TryInto<u32> + PartialOrd + Default>(pes: N) -> Self {
-        // A number that does not fit is rejected at the launch.
-        let refused = if pes < N::default() { 0 } else { u32::MAX };
+    pub fn threads(pes: usize) -> Self {
         Self {
-            pes: pes.try_into().unwrap_or(refused),
+            pes,
             from_env: false,
             name: String::new(),
             joining: JOINING,
@@ -122,19 +122,19 @@ impl Pes {
     /// returns only this PE's result, once the programs of all PEs have ended.
     ///
     /// ```
-    /// use consort::{Pes, Sum};
+    /// use consort::{Pes, ops::Sum};
     ///
     /// let sums = Pes::from_env(4).run(|pe| {
     ///     let world = pe.world();
     ///     world.all_reduce(world.rank().0, Sum)
     /// })?;
-    /// for (rank, sum) in sums {
+    /// for (rank, sum) in sums.ranked() {
     ///     println!("PE {rank}: {sum}");
     /// }
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
-    pub fn from_env<N: TryInto<u32> + PartialOrd + Default>(alone: N) -> Self {
+    pub fn from_env(alone: usize) -> Self {
         Self { from_env: true, ..Self::threads(alone) }
     }
 
@@ -142,7 +142,7 @@ impl Pes {
     #[must_use]
     pub fn one_per_core() -> Self {
         let cores = Algorithms::here().topology().usable_cores();
-        Self::threads(u32::try_from(cores).unwrap_or(MOST_PES).min(MOST_PES))
+        Self::threads(cores.min(MOST_PES))
     }
 
     /// Names the job. The names of its threads consist of this and their rank, for debuggers and
@@ -274,12 +274,12 @@ impl Pes {
     /// Runs `program` on every PE and returns the results, in the order of the ranks.
     ///
     /// # Errors
-    /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
-    /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` is neither `private` nor
-    /// `shared`; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a
-    /// PE panicked; otherwise the error of the PE that failed first, or the job's error if the job
-    /// failed and all programs ignored that.
-    pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
+    /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`], [`Error::Memory`] or
+    /// [`LaunchError::Thread`] when the job cannot be launched; [`Error::Config`] when
+    /// `CONSORT_SEGMENT` is neither `private` nor `shared`; [`Error::Wisdom`] when the named wisdom
+    /// cannot be used; [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE that
+    /// failed first, or the job's error if the job failed and all programs ignored that.
+    pub fn run<R, F>(self, program: F) -> Result<Results<R>>
     where
         R: Send,
         F: Fn(&Pe) -> Result<R> + Sync,
@@ -291,10 +291,10 @@ impl Pes {
     /// that PEs may change, or anything else that is `Send`.
     ///
     /// # Errors
-    /// [`Error::Inputs`] when there are fewer or more inputs than PEs, and as [`Pes::run`].
+    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as [`Pes::run`].
     ///
     /// ```
-    /// use consort::{Pes, Sum};
+    /// use consort::{Pes, ops::Sum};
     ///
     /// let mut data = vec![1.0; 1000];
     /// Pes::threads(4).run_with(data.chunks_mut(250), |pe, part| {
@@ -309,7 +309,7 @@ impl Pes {
         self,
         inputs: impl IntoIterator<Item = T>,
         program: F,
-    ) -> Result<Vec<(Rank, R)>>
+    ) -> Result<Results<R>>
     where
         T: Send,
         R: Send,
@@ -337,10 +337,10 @@ impl Pes {
     ///     };
     ///     Ok::<_, io::Error>(world.broadcast(lines, Rank(0))?)
     /// })?;
-    /// assert_eq!(lines[0].1, lines[1].1);
+    /// assert_eq!(lines[0], lines[1]);
     /// # Ok::<(), io::Error>(())
     /// ```
-    pub fn try_run<R, E, F>(self, program: F) -> Result<Vec<(Rank, R)>, E>
+    pub fn try_run<R, E, F>(self, program: F) -> Result<Results<R>, E>
     where
         R: Send,
         E: From<Error> + fmt::Display + Send,
@@ -359,7 +359,7 @@ impl Pes {
         self,
         inputs: impl IntoIterator<Item = T>,
         program: F,
-    ) -> Result<Vec<(Rank, R)>, E>
+    ) -> Result<Results<R>, E>
     where
         T: Send,
         R: Send,
@@ -374,14 +374,14 @@ impl Pes {
     /// Creates a job whose PEs are existing threads: each [joins](Job::join) and leaves it.
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched; [`Error::FarPes`] when an MPI has started
-    /// this process as one of its PEs.
+    /// As [`Pes::run`], when the job cannot be launched; [`LaunchError::JobOfProcesses`] when an
+    /// MPI has started this process as one of its PEs.
     pub fn job(self) -> Result<Job> {
         if matches!(self.pinning, Pinning::Pinned) {
             event("threads that join a job are not pinned, because they belong to the program");
         }
         if self.started()?.is_some() {
-            return Err(Error::FarPes("threads cannot join a job that an MPI has started"));
+            return Err(LaunchError::JobOfProcesses.into());
         }
         let joining = self.joining;
         Ok(Job::new(self.start_at(Some(joining))?))
@@ -390,11 +390,11 @@ impl Pes {
     /// Creates PEs that stay, and run one program after the other: see [`Pool`].
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched; [`Error::PoolOfProcesses`] when the PEs
-    /// are processes.
+    /// As [`Pes::run`], when the job cannot be launched; [`LaunchError::PoolOfProcesses`] when the
+    /// PEs are processes.
     pub fn pool(self) -> Result<Pool> {
         if self.member()?.is_some() || self.started()?.is_some() {
-            return Err(Error::PoolOfProcesses);
+            return Err(LaunchError::PoolOfProcesses.into());
         }
         // The threads stay where they are when the job is created again.
         let placement = self.place(affinity::current());

@@ -51,23 +51,23 @@ pub fn pieces_mut<T>(data: &mut [T], parts: usize) -> impl Iterator<Item = &mut 
 impl Team<'_> {
     /// Returns all ranks, in order. Local.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..self.size()).map(Rank)
+        (0..self.pes()).map(Rank)
     }
 
     /// Returns this PE's share of `len` elements: those of its piece among [`pieces`]. Local.
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let squares = Pes::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     world.all_reduce(world.share(100).map(|x| x * x).sum::<usize>(), Sum)
     /// })?;
-    /// assert_eq!(squares[0].1, 328_350);
+    /// assert_eq!(squares, [328_350; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
     pub fn share(&self, len: usize) -> Range<usize> {
-        part(len, self.size() as usize, self.rank().index())
+        part(len, self.size(), self.rank().index())
     }
 }
 

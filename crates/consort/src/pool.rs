@@ -30,9 +30,10 @@ use consort_native::Event;
 
 use crate::{
     Error, Pe, Result,
+    error::LaunchError,
     pe::Ending,
     ranks::{Ranks, started},
-    results::{Failed, Program, collect, one_for_each},
+    results::{Failed, Program, Results, collect, one_for_each},
 };
 
 /// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
@@ -52,7 +53,7 @@ use crate::{
 /// new PEs.
 ///
 /// ```
-/// use consort::{Pes, Sum};
+/// use consort::{Pes, ops::Sum};
 ///
 /// let pool = Pes::threads(4).pool()?;
 /// let mut data = vec![1_u64; 1000];
@@ -61,7 +62,7 @@ use crate::{
 ///         part.iter_mut().for_each(|x| *x += 1); // borrows the data
 ///         pe.world().all_reduce(part.iter().sum::<u64>(), Sum)
 ///     })?;
-///     assert_eq!(sums[3].1, 1000 * (round + 2));
+///     assert_eq!(sums, [1000 * (round + 2); 4]);
 /// }
 /// # Ok::<(), consort::Error>(())
 /// ```
@@ -222,7 +223,8 @@ impl Pool {
         });
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
-        let refused = |error| Error::Thread { rank: Rank(0), reason: of_thread(&error) };
+        let refused =
+            |error| Error::Launch(LaunchError::Thread { rank: Rank(0), reason: of_thread(&error) });
         let starting = ManyThreadStart::of(size).map_err(refused)?;
         for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
@@ -233,7 +235,9 @@ impl Pool {
             };
             let name = ranks.job.config().thread_name(rank);
             let thread = started(name, |named| named.spawn(body));
-            pool.threads.push(thread.map_err(|reason| Error::Thread { rank, reason })?);
+            pool.threads.push(
+                thread.map_err(|reason| Error::Launch(LaunchError::Thread { rank, reason }))?,
+            );
         }
         drop(starting);
         *pool.locked() = Some(ranks);
@@ -254,9 +258,9 @@ impl Pool {
     /// thread is PE 0 meanwhile. If another thread runs a region, waits until it is over.
     ///
     /// # Errors
-    /// [`Error::Nested`] in a region of this pool; [`Error::Forked`] in a child that was forked
-    /// after the pool was created; otherwise as [`Pes::run`](crate::Pes::run).
-    pub fn run<R, F>(&self, program: F) -> Result<Vec<(Rank, R)>>
+    /// [`LaunchError::Nested`] in a region of this pool; [`Error::Forked`] in a child that was
+    /// forked after the pool was created; otherwise as [`Pes::run`](crate::Pes::run).
+    pub fn run<R, F>(&self, program: F) -> Result<Results<R>>
     where
         R: Send,
         F: Fn(&Pe) -> Result<R> + Sync,
@@ -268,12 +272,12 @@ impl Pool {
     /// [`Pes::run_with`](crate::Pes::run_with).
     ///
     /// # Errors
-    /// [`Error::Inputs`] when there are fewer or more inputs than PEs, and as [`Pool::run`].
+    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as [`Pool::run`].
     pub fn run_with<T, R, F>(
         &self,
         inputs: impl IntoIterator<Item = T>,
         program: F,
-    ) -> Result<Vec<(Rank, R)>>
+    ) -> Result<Results<R>>
     where
         T: Send,
         R: Send,
@@ -287,7 +291,7 @@ impl Pool {
     ///
     /// # Errors
     /// The error of the PE that failed first; the errors of [`Pool::run`], as `E`.
-    pub fn try_run<R, E, F>(&self, program: F) -> Result<Vec<(Rank, R)>, E>
+    pub fn try_run<R, E, F>(&self, program: F) -> Result<Results<R>, E>
     where
         R: Send,
         E: From<Error> + fmt::Display + Send,
@@ -304,7 +308,7 @@ impl Pool {
         &self,
         inputs: impl IntoIterator<Item = T>,
         program: F,
-    ) -> Result<Vec<(Rank, R)>, E>
+    ) -> Result<Results<R>, E>
     where
         T: Send,
         R: Send,
@@ -323,7 +327,7 @@ impl Pool {
         }
         let outer = enclosing();
         if self.shared.waits_for(outer.clone()) {
-            return Err(of_pool(Error::Nested));
+            return Err(of_pool(Error::Launch(LaunchError::Nested)));
         }
         let mut current = self.locked();
         let ranks = match &mut *current {

@@ -21,6 +21,7 @@ use consort_native::{Engine, Failure, Job, MemoryError};
 
 use crate::{
     Error, Pe, Result,
+    error::LaunchError,
     pe::Ending,
     results::{Failed, Program},
     runtime::{plans::Ready, selection::Choices},
@@ -98,8 +99,8 @@ impl Ranks {
     /// Returns the PE of this rank for the calling thread to run; `None` if another one runs it.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the system refuses memory for it, and [`Error::Thread`] when its
-    /// helper cannot be started. The job has then failed.
+    /// [`Error::Memory`] when the system refuses memory for it, and [`LaunchError::Thread`] when
+    /// its helper cannot be started. The job has then failed.
     pub(crate) fn enter(&self, rank: Rank) -> Result<Option<Box<Pe>>> {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {
@@ -143,7 +144,7 @@ impl Ranks {
             }
             Err(reason) => {
                 self.job.poison(&Failure::Pe { rank, reason: format!("has no helper: {reason}") });
-                Err(Error::Thread { rank, reason })
+                Err(LaunchError::Thread { rank, reason }.into())
             }
         }
     }

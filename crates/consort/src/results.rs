@@ -2,13 +2,138 @@
 
 use std::{
     fmt,
+    ops::Index,
+    slice,
     sync::{Mutex, MutexGuard, PoisonError},
+    vec,
 };
 
 use consort_fabric::Rank;
 use consort_machine::discard;
 
-use crate::{Error, Pe, Result};
+use crate::{Error, Pe, Result, error::LaunchError};
+
+/// The results of a program, one for each PE that ran in this process, in the order of the ranks.
+///
+/// It is indexed by rank. If the PEs are threads, all results are here. In a job of processes, each
+/// process holds the results of its own PEs.
+///
+/// ```
+/// use consort::{Pes, Rank, ops::Sum};
+///
+/// let sums = Pes::threads(3).run(|pe| pe.world().scan(10, Sum))?;
+/// assert_eq!(sums, [10, 20, 30]);
+/// assert_eq!((sums[2], sums[Rank(2)]), (30, 30));
+/// for (rank, sum) in sums.ranked() {
+///     println!("PE {rank} has {sum}");
+/// }
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Results<R> {
+    /// The PEs of this process, in order.
+    ranks: Vec<Rank>,
+    /// The result of each of them.
+    values: Vec<R>,
+}
+
+impl<R> Results<R> {
+    /// Returns the result of a PE; `None` if it did not run in this process.
+    #[must_use]
+    pub fn get(&self, rank: Rank) -> Option<&R> {
+        self.ranks.binary_search(&rank).ok().map(|at| &self.values[at])
+    }
+
+    /// Returns the results in the order of the ranks.
+    pub fn iter(&self) -> slice::Iter<'_, R> {
+        self.values.iter()
+    }
+
+    /// Returns the results in the order of the ranks, each with its PE's rank.
+    pub fn ranked(&self) -> impl ExactSizeIterator<Item = (Rank, &R)> {
+        self.ranks.iter().copied().zip(&self.values)
+    }
+
+    /// As [`Results::ranked`], for results that are moved out.
+    pub fn into_ranked(self) -> impl ExactSizeIterator<Item = (Rank, R)> {
+        self.ranks.into_iter().zip(self.values)
+    }
+
+    /// Returns the results in the order of the ranks.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<R> {
+        self.values
+    }
+
+    /// Returns the number of results: the number of PEs in this process.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns whether there are no results; a process that runs no PE has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// # Panics
+/// When the PE did not run in this process.
+impl<R> Index<Rank> for Results<R> {
+    type Output = R;
+
+    #[track_caller]
+    fn index(&self, rank: Rank) -> &R {
+        self.get(rank).unwrap_or_else(|| panic!("no result of PE {rank}: it did not run here"))
+    }
+}
+
+/// # Panics
+/// When the PE of this rank did not run in this process.
+impl<R> Index<usize> for Results<R> {
+    type Output = R;
+
+    #[track_caller]
+    fn index(&self, rank: usize) -> &R {
+        &self[Rank::new(rank)]
+    }
+}
+
+impl<R> IntoIterator for Results<R> {
+    type Item = R;
+    type IntoIter = vec::IntoIter<R>;
+
+    fn into_iter(self) -> vec::IntoIter<R> {
+        self.values.into_iter()
+    }
+}
+
+impl<'r, R> IntoIterator for &'r Results<R> {
+    type Item = &'r R;
+    type IntoIter = slice::Iter<'r, R>;
+
+    fn into_iter(self) -> slice::Iter<'r, R> {
+        self.iter()
+    }
+}
+
+/// Compares the results, without their ranks.
+impl<R: PartialEq<S>, S, const N: usize> PartialEq<[S; N]> for Results<R> {
+    fn eq(&self, others: &[S; N]) -> bool {
+        self.values == *others
+    }
+}
+
+/// As a list of the results, or as a map from ranks to results if some PEs did not run here.
+impl<R: fmt::Debug> fmt::Debug for Results<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ranks.iter().enumerate().all(|(at, rank)| rank.index() == at) {
+            return self.values.fmt(f);
+        }
+        f.debug_map().entries(self.ranked()).finish()
+    }
+}
 
 /// A program as the PEs run it, compiled once for all programs. It stores results and errors, and
 /// returns the text of an error.
@@ -31,11 +156,11 @@ pub(crate) fn one_for_each<T>(pes: usize, inputs: impl IntoIterator<Item = T>) -
     let mut inputs = inputs.into_iter();
     let given: Vec<T> = inputs.by_ref().take(pes).collect();
     if given.len() < pes {
-        return Err(Error::Inputs { given: given.len(), pes });
+        return Err(LaunchError::Inputs { given: given.len(), pes }.into());
     }
     match inputs.next() {
         None => Ok(given),
-        Some(_) => Err(Error::Inputs { given: pes + 1, pes }),
+        Some(_) => Err(LaunchError::Inputs { given: pes + 1, pes }.into()),
     }
 }
 
@@ -50,7 +175,7 @@ pub(crate) fn collect<T, R, E>(
     inputs: Vec<T>,
     program: impl Fn(&Pe, T) -> Result<R, E> + Sync,
     run: impl FnOnce(&Program<'_>) -> Result<(), Failed>,
-) -> Result<Vec<(Rank, R)>, E>
+) -> Result<Results<R>, E>
 where
     T: Send,
     R: Send,
@@ -66,7 +191,7 @@ fn collect_by<T, R, E>(
     inputs: Vec<T>,
     program: &(dyn Fn(&Pe, T) -> Result<R, E> + Sync),
     run: &mut dyn FnMut(&Program<'_>) -> Result<(), Failed>,
-) -> Result<Vec<(Rank, R)>, E>
+) -> Result<Results<R>, E>
 where
     T: Send,
     R: Send,
@@ -92,9 +217,10 @@ where
         Ok(()) => {
             // PEs in other processes have no result here.
             let results = (0..).map(Rank).zip(results);
-            results
-                .filter_map(|(rank, result)| Some(result?.map(|result| (rank, result))))
-                .collect()
+            let here =
+                results.filter_map(|(rank, result)| Some(result?.map(|result| (rank, result))));
+            let (ranks, values) = here.collect::<Result<(Vec<_>, Vec<_>), E>>()?;
+            Ok(Results { ranks, values })
         }
         Err(Failed { culprit, error }) => {
             // Each is dropped separately: if one panics, the others are dropped all the same.
@@ -109,4 +235,17 @@ where
             Err(own.unwrap_or_else(|| error.into()))
         }
     }
+}
+
+#[test]
+fn results_of_some_pes_are_found_by_rank() {
+    let of = |ranks: [u32; 2]| Results { ranks: ranks.map(Rank).into(), values: vec!['b', 'd'] };
+    let results = of([1, 3]);
+    assert_eq!((results[1], results[Rank(3)], results.len()), ('b', 'd', 2));
+    assert_eq!([0, 2, 4].map(|rank| results.get(Rank(rank))), [None; 3]);
+    assert_eq!(format!("{results:?}"), "{Rank(1): 'b', Rank(3): 'd'}");
+    assert_eq!(format!("{:?}", of([0, 1])), "['b', 'd']");
+    assert_eq!(results, ['b', 'd']);
+    assert_ne!(results, of([0, 1]));
+    assert!(results.into_ranked().eq([(Rank(1), 'b'), (Rank(3), 'd')]));
 }

@@ -6,13 +6,15 @@ use consort_collectives::Algorithm;
 use consort_fabric::{CallSpec, Candidate, Collective, Rank, SyncMode, SyncModes};
 
 use crate::{
-    ChosenBy, Error, Result,
+    Error, Result,
+    error::CallError,
     runtime::{
         making::Outside,
         selection::Choices,
         state::{Hold, State},
         teams::Teams,
     },
+    tune::ChosenBy,
 };
 
 /// A team of PEs, from the view of one of them, with the synchronization modes of its calls.
@@ -40,15 +42,15 @@ pub struct Team<'p> {
     pub(crate) state: Hold<'p>,
     pub(crate) teams: &'p Teams,
     rank: Rank,
-    size: u32,
+    pes: u32,
     sync: SyncModes,
 }
 
 /// # Information, modes, choice of algorithms
 impl<'p> Team<'p> {
     pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
-        let (rank, size) = (state.endpoint.rank(), state.endpoint.size());
-        Self { state: Hold::new(state), teams, rank, size, sync: SyncModes::default() }
+        let (rank, pes) = (state.endpoint.rank(), state.endpoint.size());
+        Self { state: Hold::new(state), teams, rank, pes, sync: SyncModes::default() }
     }
 
     /// Returns the caller's rank. Local.
@@ -59,26 +61,31 @@ impl<'p> Team<'p> {
 
     /// Returns the number of PEs. Local.
     #[must_use]
-    pub fn size(&self) -> u32 {
-        self.size
+    pub fn size(&self) -> usize {
+        self.pes as usize
+    }
+
+    /// As [`Team::size`], as the engine counts.
+    pub(crate) fn pes(&self) -> u32 {
+        self.pes
     }
 
     /// Returns the PE before this one; the last PE for the first. Local.
     #[must_use]
     pub fn left(&self) -> Rank {
-        self.rank().plus(u64::from(self.size()) - 1, self.size())
+        self.rank().plus(u64::from(self.pes()) - 1, self.pes())
     }
 
     /// Returns the PE after this one; the first PE for the last. Local.
     #[must_use]
     pub fn right(&self) -> Rank {
-        self.rank().plus(1, self.size())
+        self.rank().plus(1, self.pes())
     }
 
     /// Returns the same team with other synchronization modes for its calls. Local.
     ///
     /// ```
-    /// # use consort::{Pes, Rank, SyncModes};
+    /// # use consort::{Pes, Rank, sync_modes::SyncModes};
     /// Pes::threads(2).run(|pe| {
     ///     let strict = pe.world().with(SyncModes::STRICT);
     ///     strict.broadcast(7, Rank(0)) // nobody returns before all have entered
@@ -101,7 +108,7 @@ impl<'p> Team<'p> {
     #[must_use]
     pub fn choice(&self, collective: Collective, bytes: usize) -> (Candidate, ChosenBy) {
         let sync = if collective == Collective::Barrier { SyncModes::STRICT } else { self.sync };
-        let call = CallSpec { collective, sync, bytes, ..CallSpec::barrier(self.size) };
+        let call = CallSpec { collective, sync, bytes, ..CallSpec::barrier(self.pes) };
         self.state.select(&call)
     }
 
@@ -110,7 +117,7 @@ impl<'p> Team<'p> {
     /// effect on a freed team.
     ///
     /// ```
-    /// use consort::{Candidate, Collective, Pes, Rank};
+    /// use consort::{Pes, Rank, tune::{Candidate, Collective}};
     ///
     /// Pes::threads(3).run(|pe| {
     ///     let world = pe.world();
@@ -135,7 +142,7 @@ impl<'p> Team<'p> {
     /// An algorithm that waits for a message that is never sent hangs, because no PE is missing.
     ///
     /// In a job with [`helper_threads`](crate::Pes::helper_threads), nonblocking calls fail with
-    /// [`Error::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
+    /// [`CallError::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
     ///
     /// # Panics
     /// When the name in `candidate` is not the algorithm's.
@@ -167,7 +174,7 @@ impl<'p> Team<'p> {
     /// file cannot be read or written; and see [`Team`].
     ///
     /// ```no_run
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// Pes::threads(2).online(0.05).run(|pe| {
     ///     let world = pe.world();
     ///     for step in 0..1_000_000 {
@@ -222,7 +229,7 @@ impl<'p> Team<'p> {
 
     pub(crate) fn refuse_borrowed(&self) -> Result<()> {
         if self.sync.exit == SyncMode::None {
-            return Err(Error::BorrowedSlice(self.sync));
+            return Err(CallError::BorrowedSlice(self.sync).into());
         }
         Ok(())
     }

@@ -7,7 +7,10 @@
 use consort_fabric::Rank;
 use consort_native::{Group, GroupError};
 
-use crate::{Error, Result, Team, TeamError};
+use crate::{
+    Error, Result, Team,
+    error::{CallError, TeamError},
+};
 
 /// The colour that a PE without a colour contributes to a split.
 const NO_COLOR: i64 = -1;
@@ -33,14 +36,14 @@ impl<'p> Team<'p> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let sums = Pes::threads(5).run(|pe| {
     ///     let me = pe.world().rank().0;
     ///     let parity = pe.world().split(Some(me % 2), 0)?;
     ///     parity.map(|team| team.all_reduce(me, Sum)).transpose()
     /// })?;
-    /// assert_eq!(sums[0].1, Some(0 + 2 + 4));
-    /// assert_eq!(sums[3].1, Some(1 + 3));
+    /// assert_eq!(sums[0], Some(0 + 2 + 4));
+    /// assert_eq!(sums[3], Some(1 + 3));
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -64,13 +67,13 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
     #[track_caller]
-    pub fn strided(&self, start: Rank, stride: i32, size: u32) -> Result<Option<Self>> {
-        let pes = self.size();
+    pub fn strided(&self, start: Rank, stride: isize, size: usize) -> Result<Option<Self>> {
+        let (pes, stride) = (self.size(), stride as i64);
         let mut members = Vec::new();
         // If there are more members than PEs, one of these is outside or listed twice.
-        for index in 0..i64::from(size).min(i64::from(pes) + 1) {
-            let rank = i64::from(start.0) + index * i64::from(stride);
-            let inside = u32::try_from(rank).ok().filter(|&rank| rank < pes);
+        for index in (0..).take(size.min(pes + 1)) {
+            let rank = i64::from(start.0).saturating_add(stride.saturating_mul(index));
+            let inside = u32::try_from(rank).ok().filter(|&rank| rank < self.pes());
             let outside = || TeamError::Outside { rank, pes };
             members.push(Rank(inside.ok_or_else(outside)?));
         }
@@ -89,8 +92,7 @@ impl<'p> Team<'p> {
     ///     let team = pe.world().of(&[Rank(3), Rank(0)])?;
     ///     Ok(team.map(|team| team.rank()))
     /// })?;
-    /// assert_eq!(ranks[3].1, Some(Rank(0)));
-    /// assert_eq!(ranks[1].1, None);
+    /// assert_eq!(ranks, [Some(Rank(1)), None, None, Some(Rank(0))]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -102,7 +104,7 @@ impl<'p> Team<'p> {
     #[track_caller]
     fn made_of(&self, members: &[Rank], what: &str) -> Result<Option<Self>> {
         let pes = self.size();
-        let mut listed = vec![false; pes as usize];
+        let mut listed = vec![false; pes];
         for &rank in members {
             let outside = || TeamError::Outside { rank: rank.0.into(), pes };
             let seen = listed.get_mut(rank.index()).ok_or_else(outside)?;
@@ -121,29 +123,31 @@ impl<'p> Team<'p> {
     /// [`TeamError::Rows`] when `rows` does not divide the team's size, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let sums = Pes::threads(6).run(|pe| {
     ///     let grid = pe.world().cartesian(2)?;
     ///     let me = pe.world().rank().0;
     ///     Ok((grid.row.all_reduce(me, Sum)?, grid.column.all_reduce(me, Sum)?))
     /// })?;
-    /// assert_eq!(sums[1].1, (0 + 1 + 2, 1 + 4));
+    /// assert_eq!(sums[1], (0 + 1 + 2, 1 + 4));
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn cartesian(&self, rows: u32) -> Result<Grid<'p>> {
+    pub fn cartesian(&self, rows: usize) -> Result<Grid<'p>> {
         let pes = self.size();
         if rows == 0 || !pes.is_multiple_of(rows) {
             return Err(TeamError::Rows { rows, pes }.into());
         }
         self.state.agree(&format!("cartesian({rows})"))?;
         let columns = pes / rows;
-        let (row, column) = (self.rank().0 / columns, self.rank().0 % columns);
-        let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
-        let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
+        let (row, column) = (self.rank().index() / columns, self.rank().index() % columns);
+        let row_members: Vec<Rank> = (0..columns).map(|at| Rank::new(row * columns + at)).collect();
+        let column_members: Vec<Rank> =
+            (0..rows).map(|at| Rank::new(at * columns + column)).collect();
         // Joins both, even if there is no memory for the first, so that all PEs number their teams
         // in the same way.
-        let parts = [self.part(row, &row_members), self.part(column, &column_members)];
+        let parts = [(row, row_members), (column, column_members)]
+            .map(|(color, members)| self.part(Rank::new(color).0, &members));
         let [row, column] = parts;
         let (Some(row), Some(column)) = (row?, column?) else {
             unreachable!("a PE is in its own row and column")
@@ -220,7 +224,7 @@ impl<'p> Team<'p> {
 
     /// Frees a team once all its PEs have called this and its nonblocking calls are complete. From
     /// then on, its calls, by any copy, and the operations of its symmetric memory return
-    /// [`Error::Freed`]. Teams that were formed from it remain.
+    /// [`CallError::Freed`]. Teams that were formed from it remain.
     ///
     /// # Errors
     /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
@@ -238,11 +242,11 @@ impl<'p> Team<'p> {
     /// Returns the rank in the world of a PE of this team. Local.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::Freed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::Freed`].
     pub fn world_rank(&self, rank: Rank) -> Result<Rank> {
         self.state.ensure_alive()?;
         let (pes, ranks) = (self.size(), self.state.endpoint.group().ranks());
-        ranks.get(rank.index()).copied().ok_or(Error::RankOutOfRange { rank, pes })
+        ranks.get(rank.index()).copied().ok_or(Error::Call(CallError::RankOutOfRange { rank, pes }))
     }
 
     /// Returns the rank in this team of a PE of the world; `None` if it is not in this team, or

@@ -13,7 +13,9 @@ use std::panic::Location;
 use consort_fabric::{Pod, Rank};
 use consort_native::{Buffer, Operands, Site};
 
-use crate::{Error, Result, Team, runtime::messages::INBOX_BYTES};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Team, error::CallError, runtime::messages::INBOX_BYTES};
 
 /// The longest message that [`Team::send`] sends without waiting for its receiver, in bytes: 64
 /// KiB.
@@ -48,15 +50,15 @@ impl<'p> Team<'p> {
     ///     }
     ///     Ok(data)
     /// })?;
-    /// assert_eq!(results[2].1, [1, 2, 3, 4]);
+    /// assert_eq!(results[2], [1, 2, 3, 4]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`]; [`Error::OwnMessage`] when `to` is the caller;
-    /// [`TeamError::Memory`](crate::TeamError::Memory); [`Error::PeFailed`]; [`Error::Mismatched`]
-    /// when the two calls differ in length or type, when one PE finishes without its call, and when
-    /// the PEs wait for each other, on one machine or many.
+    /// [`CallError::RankOutOfRange`]; [`CallError::OwnMessage`] when `to` is the caller;
+    /// [`TeamError::Memory`](crate::error::TeamError::Memory); [`Error::PeFailed`];
+    /// [`Error::Mismatched`] when the two calls differ in length or type, when one PE finishes
+    /// without its call, and when the PEs wait for each other, on one machine or many.
     #[track_caller]
     pub fn send<T: Pod>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.messages_to(to)?.send_message(data, Location::caller())
@@ -85,13 +87,13 @@ impl<'p> Team<'p> {
     ///     world.send_receive(world.right(), &own, world.left(), &mut ghost)?;
     ///     Ok(ghost[0])
     /// })?;
-    /// assert_eq!(from_left[0].1, 2);
+    /// assert_eq!(from_left, [2, 0, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Team::send`]; [`Error::OwnMessage`] when one of the two PEs is the caller;
-    /// [`Error::Lengths`] when both are, and the lengths differ.
+    /// As [`Team::send`]; [`CallError::OwnMessage`] when one of the two PEs is the caller;
+    /// [`CallError::Lengths`] when both are, and the lengths differ.
     #[track_caller]
     pub fn send_receive<T: Pod>(
         &self,
@@ -105,7 +107,7 @@ impl<'p> Team<'p> {
             self.state.ensure_alive()?;
             let (source_len, target_len) = (sent.len(), received.len());
             if source_len != target_len {
-                return Err(Error::Lengths { source_len, target_len });
+                return Err(CallError::Lengths { source_len, target_len }.into());
             }
             received.copy_from_slice(sent);
             return Ok(());

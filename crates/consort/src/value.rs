@@ -22,7 +22,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// only plain data.
 ///
 /// ```
-/// use consort::{BitAnd, Pes};
+/// use consort::{Pes, ops::BitAnd};
 ///
 /// let all = Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
@@ -33,7 +33,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 ///     let (sum, most) = world.all_reduce((u64::from(me), f64::from(me) / 2.0), both)?;
 ///     Ok((everyone, sum, most))
 /// })?;
-/// assert!(all.iter().all(|&(_, result)| result == (true, 3, 1.0)));
+/// assert_eq!(all, [(true, 3, 1.0); 3]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
@@ -60,7 +60,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// }
 ///
 /// let all = Pes::threads(2).run(|pe| pe.world().broadcast(State::Converged, Rank(1)))?;
-/// assert_eq!(all[0].1, State::Converged);
+/// assert_eq!(all, [State::Converged; 2]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///

@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use consort::{Pe, Pes, Pool, Result, Sum};
+use consort::{Pe, Pes, Pool, Result, ops::Sum};
 
 fn pes() -> Pes {
     Pes::threads(2).heap_bytes(1 << 16)
@@ -16,18 +16,18 @@ fn call(pe: &Pe) -> Result<u64> {
 /// Runs a job that ends. Returns 2.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn job() -> u64 {
-    pes().run(call).expect("a job")[0].1
+    pes().run(call).expect("a job")[0]
 }
 
 /// Makes nonblocking calls, with help of the library's threads. Returns 2.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn helpers() -> u64 {
     let program = |pe: &Pe| Ok(pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()?[0]);
-    pes().helper_threads().run(program).expect("a job")[0].1
+    pes().helper_threads().run(program).expect("a job")[0]
 }
 
 fn region(pool: &Pool) -> u64 {
-    pool.run(call).expect("a region")[0].1
+    pool.run(call).expect("a region")[0]
 }
 
 /// Runs a region of a pool that ends. Returns 2.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Arrival, Rank};
+use consort::{Rank, tune::Arrival};
 
 use crate::rng::Rng;
 

@@ -7,7 +7,7 @@
 
 use std::hint::spin_loop;
 
-use consort::{Arrival, Rank, Result, Team};
+use consort::{Rank, Result, Team, tune::Arrival};
 use consort_fabric::statistics::Summary;
 use consort_machine::usage;
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use consort::Collective;
+use consort::tune::Collective;
 
 use super::point_to_point::Pattern;
 use crate::limits::Limit;

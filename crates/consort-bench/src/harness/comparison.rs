@@ -7,7 +7,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Algorithms, Candidate, Collective, Query},
+};
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::{Catalog, Grid, Measurements, Selector, Wisdom};
 use serde::Serialize;

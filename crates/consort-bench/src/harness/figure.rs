@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use consort::Arrival;
+use consort::tune::Arrival;
 use consort_fabric::statistics::Summary;
 use consort_tuner::TransferClass;
 use serde::{Serialize, Serializer};

@@ -2,7 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use consort::{Candidate, Collective, Error, Fabric, Pes, Rank};
+use consort::{
+    Error, Pes, Rank,
+    error::LaunchError,
+    launch::Fabric,
+    tune::{Candidate, Collective},
+};
 use consort_machine::topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +76,7 @@ impl Session {
         stop: &AtomicBool,
     ) -> Result<SessionOutcome, SessionError> {
         if self.fabric == Fabric::Threads {
-            let pes = Pes::threads(self.pes);
+            let pes = Pes::threads(self.pes as usize);
             return Ok(self.run_in(pes, choices, conditions, stop)?.1);
         }
         let order = SessionInput {
@@ -117,7 +122,7 @@ impl Session {
             let shared = SessionState::new(pe, self.mode, fits)?;
             Member::new((self, conditions), &shared, &libraries, stop, pe).run(pe)
         })?;
-        results.into_iter().next().ok_or(Error::NoPes)
+        results.into_ranked().next().ok_or(LaunchError::NoPes.into())
     }
 
     /// Returns the thread libraries. Processes have none.

@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pe, Result, Team};
+use consort::{
+    Error, Pe, Result, Team,
+    error::CallError,
+    tune::{Candidate, Collective},
+};
 use consort_machine::usage::involuntary_switches;
 
 use super::{
@@ -91,7 +95,9 @@ impl<'m, 'p> Member<'m, 'p> {
                     fitting[index] = fits;
                     timings[index].algorithm = algorithm;
                 }
-                Err(error @ Error::Plan(_)) => timings[index].error = Some(error.to_string()),
+                Err(error @ Error::Call(CallError::Plan(_))) => {
+                    timings[index].error = Some(error.to_string())
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -14,7 +14,11 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use consort::{Error, Fabric, MachineShape, Pes, Rank, Signal, Symmetric, Team, Until};
+use consort::{
+    Error, Pes, Rank, Symmetric, Team,
+    launch::{Fabric, MachineShape},
+    symmetric::{Signal, Until},
+};
 use consort_fabric::statistics::median;
 use consort_machine::topology::Topology;
 use consort_native::SharedFile;
@@ -161,8 +165,8 @@ impl PlacementSurvey {
             });
             Ok(SurveyResult { fabric: pe.fabric(), distances: distances.collect(), places })
         })?;
-        let first = found.into_iter().next();
-        Ok(first.and_then(|(rank, found)| (rank == Rank(0)).then_some(found)))
+        let first = found.into_ranked().next();
+        Ok(first.filter(|&(rank, _)| rank == Rank(0)).map(|(_, found)| found))
     }
 
     /// Returns the readings of each pair, on all PEs.

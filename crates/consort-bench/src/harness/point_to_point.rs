@@ -12,7 +12,10 @@
 
 use std::{cell::Cell, collections::BTreeMap, str::FromStr};
 
-use consort::{Rank, Result, Signal, Symmetric, Team, Until};
+use consort::{
+    Rank, Result, Symmetric, Team,
+    symmetric::{Signal, Until},
+};
 use serde::{Deserialize, Serialize};
 
 /// Operations between two PEs.
@@ -168,9 +171,9 @@ mod tests {
             });
             let words = words.unwrap();
             let all = 3 * pattern.messages().unwrap_or(1) as usize;
-            assert_eq!(words[1].1, vec![1; all], "{pattern:?}");
+            assert_eq!(words[1], vec![1; all], "{pattern:?}");
             let came_back = if pattern == Pattern::PutSignal { 1 } else { 0 };
-            assert_eq!(words[0].1, vec![came_back; all], "{pattern:?}");
+            assert_eq!(words[0], vec![came_back; all], "{pattern:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Waiting};
+use consort::{Waiting, tune::Candidate};
 use consort_fabric::statistics::launches;
 use consort_tuner::{Race, Sample, TransferClass};
 
@@ -179,7 +179,7 @@ pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
 mod tests {
     use std::thread;
 
-    use consort::{Collective, Fabric, SyncModes};
+    use consort::{launch::Fabric, sync_modes::SyncModes, tune::Collective};
 
     use super::{super::session::Mode, *};
     use crate::query_json::sums;

@@ -1,6 +1,6 @@
 //! The figures of a run of sessions: one for each kind of work and class of the transfer.
 
-use consort::{Arrival, Fabric, Waiting};
+use consort::{Waiting, launch::Fabric, tune::Arrival};
 use consort_fabric::statistics::{Summary, launches};
 use consort_machine::topology::Topology;
 use consort_tuner::TransferClass;
@@ -232,7 +232,10 @@ impl RunSettings {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Candidate, Collective, SyncModes};
+    use consort::{
+        sync_modes::SyncModes,
+        tune::{Candidate, Collective},
+    };
 
     use super::{super::session::Block, *};
     use crate::query_json::sums;

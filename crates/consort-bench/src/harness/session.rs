@@ -14,7 +14,11 @@
 
 use std::time::Duration;
 
-use consort::{Arrival, Candidate, Fabric, Waiting};
+use consort::{
+    Waiting,
+    launch::Fabric,
+    tune::{Arrival, Candidate},
+};
 use consort_tuner::TransferClass;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use consort::{Atomic, Error, Pe, Rank, Result, Symmetric, Team};
+use consort::{Error, Pe, Rank, Result, Symmetric, Team, symmetric::Atomic};
 
 use super::session::{Mode, block_time};
 use crate::limits::PingPong;
@@ -41,7 +41,7 @@ pub(super) struct SessionState<'p> {
     pub(super) fits: bool,
     mode: Mode,
     rank: Rank,
-    size: u32,
+    size: usize,
     words: Symmetric<'p, u64>,
     /// Each PE's latest block: start and end of each call, or the local time of all calls as one
     /// span.
@@ -136,7 +136,7 @@ impl<'p> SessionState<'p> {
             self.spans.get(pe, 0, &mut flat)?;
             Ok(flat.chunks_exact(2).map(|span| (span[0], span[1])).collect())
         };
-        (0..self.size).map(Rank).map(of).collect()
+        (0..self.size).map(Rank::new).map(of).collect()
     }
 
     /// Adds up the counts of all PEs. Collective; only PE 0 gets the sum.
@@ -145,7 +145,7 @@ impl<'p> SessionState<'p> {
         world.barrier()?;
         let mut sum = 0;
         if self.rank == Rank(0) {
-            for pe in (0..self.size).map(Rank) {
+            for pe in (0..self.size).map(Rank::new) {
                 sum += self.word(pe, PartWord::Switches)?;
             }
         }

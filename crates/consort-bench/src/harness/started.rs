@@ -5,7 +5,10 @@
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use consort::{Fabric, Pes, Sharing};
+use consort::{
+    Pes,
+    launch::{Fabric, Sharing},
+};
 use consort_mpi::MpiProcess;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -39,7 +42,7 @@ pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
 pub(super) fn pes((fabric, pes): (Fabric, u32)) -> Pes {
     let sharing =
         if matches!(fabric, Fabric::Mixed(_)) { Sharing::Machine } else { Sharing::Process };
-    let pes = Pes::from_env(pes).sharing(sharing);
+    let pes = Pes::from_env(pes as usize).sharing(sharing);
     match fabric.shape() {
         Some(shape) => pes.on_processes(shape),
         None => pes,

@@ -3,7 +3,11 @@
 //! A value is an array of doubles, of one of a few lengths. The library has no sum of arrays, so a
 //! closure, whose class is ordered, adds values longer than one double.
 
-use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
+use consort::{
+    Pod, Rank, Result, Team,
+    ops::{Operator, Sum},
+    tune::{Collective, Query},
+};
 use consort_fabric::OperatorClass;
 
 /// The longest value, in bytes.
@@ -106,7 +110,7 @@ fn add<const N: usize>(mut left: [f64; N], right: [f64; N]) -> [f64; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort::{Pes, SyncModes};
+    use consort::{Pes, sync_modes::SyncModes};
 
     #[test]
     fn values_of_every_length_arrive() {
@@ -126,7 +130,7 @@ mod tests {
                 assert_eq!(mine, vec![f64::from(team.rank().0 + 1); 3 * len]);
                 on(Collective::Reduce, len, &data)
             });
-            assert_eq!(results.unwrap()[0].1, vec![6.0; len]);
+            assert_eq!(results.unwrap()[0], vec![6.0; len]);
         }
     }
 }

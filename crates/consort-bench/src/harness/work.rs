@@ -2,7 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use consort::{Candidate, Collective, Query, Rank, Result, Sum, Symmetric, SyncMode, Team};
+use consort::{
+    Rank, Result, Symmetric, Team,
+    ops::Sum,
+    sync_modes::SyncMode,
+    tune::{Candidate, Collective, Query},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -171,8 +176,8 @@ fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallMemory
     let (len, collective) = (block_bytes(query) / size_of::<f64>(), query.collective);
     let lengths = |is_root| {
         let blocks = [
-            collective.source_blocks(team.size(), is_root),
-            collective.target_blocks(team.size(), is_root),
+            collective.source_blocks(query.pes, is_root),
+            collective.target_blocks(query.pes, is_root),
         ];
         blocks.map(|blocks| blocks as usize * len)
     };

@@ -21,7 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Algorithms, Arrival, Candidate, Collective, Query},
+};
 use consort_fabric::{CallSpec, statistics::median};
 use consort_tuner::{Catalog, Measurements, Revisions, Sample, Selector, Wisdom, Workbench};
 

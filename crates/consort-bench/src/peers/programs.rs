@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Collective, Fabric};
+use consort::{launch::Fabric, tune::Collective};
 use consort_machine::{affinity::CpuId, topology::Topology};
 
 use super::printed::PrintedOutput;
@@ -223,7 +223,7 @@ mod tests {
     use std::{cell::Cell, rc::Rc};
 
     use anyhow::anyhow;
-    use consort::{ProcessShape, Waiting};
+    use consort::{Waiting, launch::ProcessShape};
     use consort_tuner::TransferClass;
 
     use super::*;

@@ -22,7 +22,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use consort::Collective;
+use consort::tune::Collective;
 
 #[cfg(target_os = "linux")]
 use super::barriers::PthreadBarrier;

@@ -20,7 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Algorithms, Arrival, Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Algorithms, Arrival, Collective, Query},
+};
 use consort_fabric::{CallSpec, OperatorClass, statistics::Summary};
 use consort_tuner::{Grid, Measurements, Selector, Table, Wisdom, WisdomError, default_path};
 

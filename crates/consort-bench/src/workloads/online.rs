@@ -12,7 +12,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Collective, Pe, Pes, Rank, Sum, SyncModes, Waiting};
+use consort::{
+    Pe, Pes, Rank, Waiting,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, Collective},
+};
 use consort_fabric::statistics::Summary;
 use consort_tuner::{Catalog, Entry, Wisdom};
 
@@ -91,12 +96,13 @@ pub fn measure(
         let bad = worst(collective, pes, bytes)?;
         wisdom(collective, pes, bytes, &bad).save(&path)?;
         let launch = || {
-            let pes = Pes::threads(pes).pinned().heap_bytes(1 << 20);
+            let pes = Pes::threads(pes as usize).pinned().heap_bytes(1 << 20);
             waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
         };
-        let member = |pe: &Pe| member(pe, collective, bytes, budget, stop);
-        let first =
-            |pes: Pes| Ok::<LaunchResults, consort::Error>(pes.run(member)?.swap_remove(0).1);
+        let member = |pe: &Pe| member((pe, pes), collective, bytes, budget, stop);
+        let first = |pes: Pes| {
+            Ok::<LaunchResults, consort::Error>(pes.run(member)?.into_vec().swap_remove(0))
+        };
         // Relaxed: the flag publishes no other data.
         let is_stopped = || stop.load(Relaxed);
         let kept = first(launch().wisdom(&path))?;
@@ -159,7 +165,7 @@ fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) ->
 
 /// Makes blocks of calls until the time is over.
 fn member(
-    pe: &Pe,
+    (pe, pes): (&Pe, u32),
     collective: Collective,
     bytes: usize,
     budget: Duration,
@@ -169,8 +175,8 @@ fn member(
     let is_root = world.rank() == Rank(0);
     let len = bytes / size_of::<f64>();
     let of = |blocks: u32| vec![1.0_f64; blocks as usize * len];
-    let source = of(collective.source_blocks(world.size(), is_root));
-    let mut target = of(collective.target_blocks(world.size(), is_root));
+    let source = of(collective.source_blocks(pes, is_root));
+    let mut target = of(collective.target_blocks(pes, is_root));
     let (mut blocks_ns, mut choice) = (Vec::new(), None);
     let (mut after_calls, mut after) = (0, Duration::ZERO);
     let (mut calls, mut block_calls) = (0, 1);

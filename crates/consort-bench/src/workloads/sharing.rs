@@ -19,7 +19,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use consort::{Pes, Rank, Symmetric, Team, Until};
+use consort::{Pes, Rank, Symmetric, Team, symmetric::Until};
 use consort_fabric::statistics::Summary;
 use consort_machine::usage::processor_time;
 
@@ -146,7 +146,7 @@ impl Job {
     /// Returns the nanoseconds per round with this library.
     fn ours(self) -> Result<f64> {
         let begun = Instant::now();
-        Pes::threads(self.pes).run(|pe| {
+        Pes::threads(self.pes as usize).run(|pe| {
             let world = pe.world();
             (0..self.count).try_for_each(|_| {
                 compute(self.steps);
@@ -231,7 +231,7 @@ fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
             before.zip(processor_time()).map(|(before, after)| after.saturating_sub(before));
         Ok(spent.map(|spent| spent.as_secs_f64() * 1e9))
     })?;
-    spent[0].1.context("the system does not report the processor time of threads")
+    spent[0].context("the system does not report the processor time of threads")
 }
 
 struct Unparks(Thread);

@@ -7,6 +7,6 @@ use std::process::ExitCode;
 mod line;
 
 fn main() -> ExitCode {
-    consort::register::<line::Line>(consort::Collective::AllReduce);
+    consort::tune::register::<line::Line>(consort::tune::Collective::AllReduce);
     consort_cli::main()
 }

@@ -30,7 +30,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use consort::Collective;
+use consort::tune::Collective;
 use consort_bench::{
     harness::Pattern,
     workloads::{counting::Workload, critical_sections::Subject},

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
-use consort::Collective;
+use consort::tune::Collective;
 use consort_tuner::{Arrival, Rigour};
 
 use consort_console::output;
@@ -74,7 +74,7 @@ fn names_of(id: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Candidate, Fabric, SyncModes, Waiting};
+    use consort::{Waiting, launch::Fabric, sync_modes::SyncModes, tune::Candidate};
 
     use super::*;
 

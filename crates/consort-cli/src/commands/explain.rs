@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Arrival, Candidate, Fabric, MachineShape};
+use consort::{
+    launch::{Fabric, MachineShape},
+    tune::{Algorithms, Arrival, Candidate},
+};
 use consort_bench::{
     harness::entry_and_exit_barrier,
     wisdom::{advised, usable, warn_if_untrusted},

@@ -23,10 +23,10 @@ use clap::{
     Args, CommandFactory as _, Parser,
     builder::{OsStringValueParser, TypedValueParser as _},
 };
-use consort::{Algorithms, MOST_PES};
+use consort::tune::Algorithms;
 use consort_launch::{Binding, Launch};
 
-use consort_console::args;
+use consort_console::args::{self, MOST_PES};
 use machines::{Job, Machines};
 
 /// How long the other PEs continue when one has failed, unless another time is given.

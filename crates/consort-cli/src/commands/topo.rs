@@ -18,7 +18,7 @@ use consort_console::{
 use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
-use consort::{Fabric, ProcessShape};
+use consort::launch::{Fabric, ProcessShape};
 use consort_bench::{
     environment::Switches,
     harness::placement::PlacementSurvey,

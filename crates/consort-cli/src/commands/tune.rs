@@ -19,7 +19,12 @@ mod plots;
 mod watch;
 
 use consort_console::{
-    args, interrupt, measurement::Measurement, output::overrun, report::Findings, require,
+    args::{self, MOST_PES},
+    interrupt,
+    measurement::Measurement,
+    output::overrun,
+    report::Findings,
+    require,
     results::Results,
 };
 use std::{
@@ -30,7 +35,11 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, Arrival, Collective, Fabric, MOST_PES, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Arrival, Collective},
+};
 use consort_bench::{
     environment::Switches,
     harness::{NativeWorkbench, comparison},

@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use consort::{Algorithms, Arrival, Collective, Fabric};
+use consort::{
+    launch::Fabric,
+    tune::{Algorithms, Arrival, Collective},
+};
 use consort_bench::units;
 use consort_fabric::OperatorClass;
 use consort_tuner::{Identity, Wisdom as Content, WisdomError};

@@ -53,7 +53,7 @@ fn run(folder: &Path, line: &str) -> (bool, String) {
 fn endless_files_are_refused_by_all_readers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let wisdom = consort_tuner::Wisdom::new(consort::Algorithms::here().identity().clone());
+    let wisdom = consort_tuner::Wisdom::new(consort::tune::Algorithms::here().identity().clone());
     wisdom.save(&at("good.toml")).unwrap();
     assert!(Command::new("mkfifo").arg(at("pipe.toml")).status().unwrap().success());
     symlink("/dev/zero", at("device.toml")).unwrap();
@@ -79,13 +79,13 @@ fn endless_files_are_refused_by_all_readers() {
 fn data_writable_by_others_is_used_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let wisdom = consort_tuner::Wisdom::new(consort::Algorithms::here().identity().clone());
+    let wisdom = consort_tuner::Wisdom::new(consort::tune::Algorithms::here().identity().clone());
     wisdom.save(&at("good.toml")).unwrap();
     // Recorded calls that cannot be tuned, so that nothing is measured.
     let mut calls = consort_tuner::Mix::default();
-    let query = consort::Query {
-        collective: consort::Collective::GatherVector,
-        sync: consort::SyncModes::MINE,
+    let query = consort::tune::Query {
+        collective: consort::tune::Collective::GatherVector,
+        sync: consort::sync_modes::SyncModes::MINE,
         pes: 2,
         bytes: 0,
         operator: consort_fabric::OperatorClass::Commutative,

@@ -3,12 +3,12 @@
 //! A heap is address space, and takes memory only when it is used. So all heaps together may be
 //! larger than the machine's memory. One heap may not, because no program could use all of it.
 
-use std::fmt;
-
 use consort_machine::{
     limits::{MemoryLimit, most},
     usage::memory_bytes,
 };
+
+use super::config_error::ConfigError;
 
 /// The default size of a heap, as in Sandia OpenSHMEM.
 const DEFAULT_BYTES: usize = 512 << 20;
@@ -26,57 +26,20 @@ pub fn default_heap_bytes(pes: u32) -> usize {
 /// The unit of heap sizes.
 const PAGE: usize = 4096;
 
-/// The reason why an environment variable does not give a valid heap size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoHeapSize {
-    /// The text is not a size.
-    NoSize {
-        /// The name of the variable.
-        name: &'static str,
-        /// The value of the variable.
-        text: String,
-    },
-    /// The heap would be larger than the machine's memory.
-    TooLarge {
-        /// The name of the variable.
-        name: &'static str,
-        /// The size in bytes.
-        asked: usize,
-        /// The machine's memory in bytes.
-        there: usize,
-    },
-}
-
-impl fmt::Display for NoHeapSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSize { name, text } => write!(
-                f,
-                "{name} is `{text}`: use a number of bytes up to 64T, such as 512M, \
-                 with K, M, G or T"
-            ),
-            Self::TooLarge { name, asked, there } => write!(
-                f,
-                "{name} asks for {asked} bytes on each PE, but the machine's memory \
-                 has {there} bytes: set it to less"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for NoHeapSize {}
-
 /// Returns the size in bytes of a heap from the value of a variable: a number, possibly with a
 /// fraction, and K, M, G or T for powers of 1024.
 ///
 /// # Errors
 /// When the text is not a size, or the machine has less memory.
-pub fn heap_bytes_of(name: &'static str, text: &str) -> Result<usize, NoHeapSize> {
-    let no_size = || NoHeapSize::NoSize { name, text: text.to_owned() };
-    let asked = size_of_text(text.trim()).ok_or_else(no_size)?;
+pub fn heap_bytes_of(name: &'static str, text: &str) -> Result<usize, ConfigError> {
+    let sizes = "a number of bytes up to 64T, such as 512M, with K, M, G or T";
+    let bytes = size_of_text(text.trim()).ok_or_else(|| ConfigError::new(name, text, sizes))?;
     match memory_bytes() {
-        Some(there) if asked > there => Err(NoHeapSize::TooLarge { name, asked, there }),
-        _ => Ok(asked),
+        Some(there) if bytes > there => {
+            let less = format!("less than the machine's memory of {there} bytes for each PE");
+            Err(ConfigError::new(name, text, less))
+        }
+        _ => Ok(bytes),
     }
 }
 
@@ -142,13 +105,14 @@ mod tests {
 
     #[test]
     fn heap_larger_than_the_memory_is_refused() {
-        let error = heap_bytes_of("HEAP", "64T");
+        let bytes = heap_bytes_of("HEAP", "64T");
         match memory_bytes() {
-            Some(there) => assert_eq!(
-                error,
-                Err(NoHeapSize::TooLarge { name: "HEAP", asked: 64 << 40, there })
-            ),
-            None => assert_eq!(error, Ok(64 << 40)),
+            Some(there) => {
+                let error = bytes.expect_err("no machine has it").to_string();
+                assert!(error.starts_with("HEAP is `64T`: use less than "), "{error}");
+                assert!(error.contains(&there.to_string()), "{error}");
+            }
+            None => assert_eq!(bytes, Ok(64 << 40)),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `config` | the configuration |
+//! | `config_error` | values of environment variables that cannot be used |
 //! | `layout`, `form` | the layout of the segment, and its initial contents |
 //! | `memory` | the segment, of one process or shared with other processes of the machine |
 //! | `job` | the segment as one process sees it |
@@ -20,6 +21,7 @@
 pub(crate) mod call_number;
 mod children;
 pub(crate) mod config;
+pub(crate) mod config_error;
 mod distance;
 pub(crate) mod ending;
 pub(crate) mod failure;

@@ -1,6 +1,6 @@
 //! Origins of a segment's memory.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use consort_machine::sync::futex::Scope;
 
@@ -18,11 +18,19 @@ impl Origin {
     /// Every origin.
     pub const EVERY: [Self; 2] = [Self::Private, Self::Shared];
 
-    const fn name(self) -> &'static str {
+    /// Returns the name of the origin in the environment.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Private => "private",
             Self::Shared => "shared",
         }
+    }
+
+    /// Returns the origin of this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::EVERY.into_iter().find(|origin| origin.name() == name)
     }
 
     pub(crate) const fn scope(self) -> Scope {
@@ -39,28 +47,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A text that does not name an origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownOrigin(String);
-
-impl fmt::Display for UnknownOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(text) = self;
-        write!(f, "unknown origin of shared state `{text}`: use private or shared")
-    }
-}
-
-impl std::error::Error for UnknownOrigin {}
-
-impl FromStr for Origin {
-    type Err = UnknownOrigin;
-
-    fn from_str(text: &str) -> Result<Self, UnknownOrigin> {
-        let named = Self::EVERY.into_iter().find(|origin| origin.name() == text);
-        named.ok_or_else(|| UnknownOrigin(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,9 +54,8 @@ mod tests {
     #[test]
     fn origins_have_names() {
         for origin in Origin::EVERY {
-            assert_eq!(origin.to_string().parse(), Ok(origin));
+            assert_eq!(Origin::of_name(origin.name()), Some(origin));
         }
-        let error = "elsewhere".parse::<Origin>().expect_err("no origin");
-        assert!(error.to_string().contains("`elsewhere`"), "{error}");
+        assert_eq!(Origin::of_name("elsewhere"), None);
     }
 }

@@ -151,7 +151,7 @@ impl Members {
 /// Returns the handle of a team; `INVALID` if this PE is in no team.
 pub(crate) fn handle(calls: Option<CollectiveTeam<'static>>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
-    let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
+    let ranks = calls.ranks().map(|rank| calls.world_rank(rank));
     let entry = TeamEntry {
         ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
         own: calls.rank().0,

@@ -3,9 +3,9 @@
 use consort_fabric::{Collective, Pod};
 
 use super::{Held, blank};
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// # All-gather
 impl Team<'_> {
@@ -18,7 +18,7 @@ impl Team<'_> {
     /// ```
     /// # use consort::Pes;
     /// let all = Pes::threads(3).run(|pe| pe.world().all_gather(pe.world().rank().0 * 10))?;
-    /// assert!(all.iter().all(|(_, values)| *values == [0, 10, 20]));
+    /// assert_eq!(all, [[0, 10, 20]; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -38,7 +38,7 @@ impl Team<'_> {
     ///     let me = pe.world().rank().0;
     ///     pe.world().all_gather_blocks(&[(me, 'a'), (me, 'b')])
     /// })?;
-    /// assert_eq!(all[1].1, [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]);
+    /// assert_eq!(all[1], [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -48,7 +48,7 @@ impl Team<'_> {
 
     #[track_caller]
     fn all_gather_values<T: Value<Kind>, Kind>(&self, source: &[T::Packed]) -> Result<Vec<T>> {
-        let mut all = blank(source.len().saturating_mul(self.size() as usize));
+        let mut all = blank(source.len().saturating_mul(self.size()));
         self.on_slices::<T, _>(Collective::AllGather, None, None, source, &mut all)?;
         Ok(T::unpack_all(all))
     }
@@ -57,7 +57,7 @@ impl Team<'_> {
     /// and the target has one block of that length for each PE.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn all_gather_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
@@ -68,11 +68,11 @@ impl Team<'_> {
     /// of the PE's own block, because peers may read the block while theirs are written to `data`.
     ///
     /// # Errors
-    /// [`Error::Blocks`] when `data` cannot be divided into one block per PE,
-    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`] when `data` cannot be divided into one block per PE,
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn all_gather_in_place<T: Pod>(&self, data: &mut [T]) -> Result<()> {
-        let len = data.len() / self.size() as usize;
+        let len = data.len() / self.size();
         let source = data[self.rank().index() * len..][..len].to_vec();
         self.all_gather_slice(&source, data)
     }
@@ -80,7 +80,7 @@ impl Team<'_> {
     /// Copies PE `i`'s part of `source` to block `i` of every PE's part of `target`.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::InPlace`], and see [`Team`].
     #[track_caller]
     pub fn all_gather_symmetric<T: Element>(
         &self,
@@ -103,7 +103,7 @@ impl Team<'_> {
     ///     let me = pe.world().rank();
     ///     pe.world().all_gather_vector(&vec![me.0; me.index()]) // as many as its rank
     /// })?;
-    /// let (values, blocks) = &all[0].1;
+    /// let (values, blocks) = &all[0];
     /// assert_eq!(values, &[1, 2, 2]);
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
@@ -126,7 +126,7 @@ impl Team<'_> {
     /// the same length.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
+    /// [`CallError::Displacements`], [`CallError::BorrowedSlice`] with exit mode None,
     /// [`Error::Mismatched`] when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_gather_vector_slice<T: Pod>(
@@ -150,8 +150,8 @@ impl Team<'_> {
     /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]
-    /// when two PEs pass different lengths for a block, and see [`Team`].
+    /// [`CallError::Displacements`], [`CallError::OutOfBounds`], [`CallError::InPlace`],
+    /// [`Error::Mismatched`] when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_gather_vector_symmetric<T: Element>(
         &self,

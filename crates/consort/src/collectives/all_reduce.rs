@@ -4,7 +4,7 @@ use consort_fabric::{Collective, Operator, Pod};
 
 use super::{combination, on_values};
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{
     Result, Symmetric, Team,
     symmetric::element::Element,
@@ -21,12 +21,12 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let all = Pes::threads(3).run(|pe| {
     ///     let residual = f64::from(pe.world().rank().0);
     ///     pe.world().all_reduce(residual, Sum)
     /// })?;
-    /// assert!(all.iter().all(|&(_, sum)| sum == 3.0));
+    /// assert_eq!(all, [3.0; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
@@ -49,8 +49,8 @@ impl Team<'_> {
     /// every PE's `target`.
     ///
     /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
-    /// [`Team`].
+    /// [`CallError::Lengths`] if the two differ, [`CallError::BorrowedSlice`] with exit mode None,
+    /// and see [`Team`].
     #[inline]
     #[track_caller]
     pub fn all_reduce_slice<T: Pod, O: Operator<T>>(
@@ -72,7 +72,7 @@ impl Team<'_> {
     /// separate from results, or an element is larger than 16 KiB. Other data is copied, at most 1
     /// MiB at a time.
     /// # Errors
-    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn all_reduce_in_place<T: Pod, O: Operator<T>>(
         &self,
@@ -85,7 +85,7 @@ impl Team<'_> {
     /// Combines every PE's part of `source` into every PE's part of `target`.
     ///
     /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::Lengths`] if the two differ, [`CallError::InPlace`], and see [`Team`].
     #[inline]
     #[track_caller]
     pub fn all_reduce_symmetric<T: Element, O: Operator<T>>(

@@ -3,9 +3,9 @@
 use consort_fabric::{Collective, Pod};
 
 use super::{Held, blank};
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// # All-to-all
 impl Team<'_> {
@@ -14,7 +14,7 @@ impl Team<'_> {
     /// copied into the call, so the modes may be Loose.
     ///
     /// # Errors
-    /// [`Error::Blocks`] unless there are equally many values for each PE, and see [`Team`].
+    /// [`CallError::Blocks`] unless there are equally many values for each PE, and see [`Team`].
     ///
     /// ```
     /// # use consort::Pes;
@@ -22,7 +22,7 @@ impl Team<'_> {
     ///     let me = pe.world().rank().0;
     ///     pe.world().all_to_all(&[10 * me, 10 * me + 1]) // for PE 0, for PE 1
     /// })?;
-    /// assert_eq!(all[1].1, [1, 11]);
+    /// assert_eq!(all, [[0, 10], [1, 11]]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -36,7 +36,7 @@ impl Team<'_> {
     /// one block for each PE, all of one length.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn all_to_all_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
@@ -57,7 +57,7 @@ impl Team<'_> {
     /// Copies block `i` of PE `j`'s part of `source` to block `j` of PE `i`'s part of `target`.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::InPlace`], and see [`Team`].
     #[track_caller]
     pub fn all_to_all_symmetric<T: Element>(
         &self,
@@ -72,10 +72,10 @@ impl Team<'_> {
     /// of the blocks. Exit mode None is treated as Mine.
     ///
     /// # Errors
-    /// [`Error::Displacements`], and see [`Team`].
+    /// [`CallError::Displacements`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Displacements, Rank};
+    /// # use consort::{Displacements, Pes, Rank};
     /// let all = Pes::threads(2).run(|pe| {
     ///     let given = match pe.world().rank() {
     ///         Rank(0) => Displacements::new(&[1, 2])?, // one for PE 0, two for PE 1
@@ -83,8 +83,8 @@ impl Team<'_> {
     ///     };
     ///     pe.world().all_to_all_vector(&[7, 8, 9], &given)
     /// })?;
-    /// assert_eq!(all[0].1.0, [7, 7, 8, 9]);
-    /// assert_eq!(all[1].1.0, [8, 9]);
+    /// assert_eq!(all[0].0, [7, 7, 8, 9]);
+    /// assert_eq!(all[1].0, [8, 9]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -94,7 +94,7 @@ impl Team<'_> {
         given: &Displacements,
     ) -> Result<(Vec<T>, Displacements)> {
         let team = self.keeping();
-        given.check_source(team.size(), values.len())?;
+        given.check_source(team.pes(), values.len())?;
         let received = Displacements::new(&team.all_to_all(&given.counts())?)?;
         let mut all = blank(received.extent());
         let source = T::pack_all(values);
@@ -107,7 +107,7 @@ impl Team<'_> {
     /// length.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
+    /// [`CallError::Displacements`], [`CallError::BorrowedSlice`] with exit mode None,
     /// [`Error::Mismatched`] when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_to_all_vector_slice<T: Pod>(
@@ -132,8 +132,8 @@ impl Team<'_> {
     /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass
-    /// different lengths for a block, and see [`Team`].
+    /// [`CallError::Displacements`], [`CallError::InPlace`], [`Error::Mismatched`] when two PEs
+    /// pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_to_all_vector_symmetric<T: Element>(
         &self,

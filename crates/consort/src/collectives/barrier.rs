@@ -27,7 +27,7 @@ impl Team<'_> {
     #[cold]
     #[track_caller]
     fn first_barrier(&self) -> Result<()> {
-        let ready = self.state.prepare(&CallSpec::barrier(self.size()))?;
+        let ready = self.state.prepare(&CallSpec::barrier(self.pes()))?;
         *self.state.barrier.borrow_mut() = Some(Arc::clone(&ready));
         self.state.run_new(&*ready, &Operands::NONE, Location::caller())
     }

@@ -6,7 +6,7 @@ use consort_fabric::{Collective, Pod, Rank};
 use consort_native::{Buffer, Operands, Site};
 
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{
     Result, Symmetric, Team, collectives::brought, symmetric::element::Element, value::Value,
 };
@@ -17,7 +17,7 @@ impl Team<'_> {
     /// be Loose.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -25,7 +25,7 @@ impl Team<'_> {
     ///     let mine = pe.world().rank().0;
     ///     pe.world().broadcast(mine, Rank(2))
     /// })?;
-    /// assert!(all.iter().all(|&(_, value)| value == 2));
+    /// assert_eq!(all, [2; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
@@ -51,7 +51,8 @@ impl Team<'_> {
     /// Copies the root's `data` into every PE's `data`, which has the same length.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
     #[inline]
     #[track_caller]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
@@ -83,7 +84,7 @@ impl Team<'_> {
     /// make further calls, while data still moves.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     #[inline]
     #[track_caller]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {

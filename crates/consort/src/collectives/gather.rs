@@ -3,9 +3,9 @@
 use consort_fabric::{Collective, Pod, Rank};
 
 use super::{Held, blank};
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// # Gather
 impl Team<'_> {
@@ -13,12 +13,12 @@ impl Team<'_> {
     /// elsewhere. The value is copied into the call, so the modes may be Loose.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
     /// let all = Pes::threads(3).run(|pe| pe.world().gather(pe.world().rank().0 * 10, Rank(0)))?;
-    /// assert_eq!(all[0].1, Some(vec![0, 10, 20]));
+    /// assert_eq!(all, [Some(vec![0, 10, 20]), None, None]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -31,7 +31,7 @@ impl Team<'_> {
     /// Otherwise as [`Team::gather`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     #[track_caller]
     pub fn gather_blocks<T: Value<Kind>, Kind>(
         &self,
@@ -48,7 +48,7 @@ impl Team<'_> {
         root: Rank,
     ) -> Result<Option<Vec<T>>> {
         let is_root = self.rank() == root;
-        let pes = if is_root { self.size() as usize } else { 0 };
+        let pes = if is_root { self.size() } else { 0 };
         let mut all = blank(source.len().saturating_mul(pes));
         self.on_slices::<T, _>(Collective::Gather, Some(root), None, source, &mut all)?;
         Ok(is_root.then(|| T::unpack_all(all)))
@@ -58,8 +58,8 @@ impl Team<'_> {
     /// and the target has one block of that length for each PE. Other PEs' `target` is not touched.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root,
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn gather_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
@@ -69,7 +69,8 @@ impl Team<'_> {
     /// Copies PE `i`'s part of `source` to block `i` of the root's part of `target`.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::InPlace`], and see
+    /// [`Team`].
     #[track_caller]
     pub fn gather_symmetric<T: Element>(
         &self,
@@ -85,7 +86,7 @@ impl Team<'_> {
     /// sends the counts to the root. Exit mode None is treated as Mine.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -93,7 +94,7 @@ impl Team<'_> {
     ///     let me = pe.world().rank();
     ///     pe.world().gather_vector(&vec![me.0; me.index()], Rank(0)) // as many as its rank
     /// })?;
-    /// let (values, blocks) = all[0].1.as_ref().expect("the root's");
+    /// let (values, blocks) = all[0].as_ref().expect("the root's");
     /// assert_eq!(values, &[1, 2, 2]);
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
@@ -121,9 +122,9 @@ impl Team<'_> {
     /// Other PEs' `target` and `blocks` are ignored.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when two PEs pass different lengths for a block,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root,
+    /// [`CallError::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when two PEs pass
+    /// different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn gather_vector_slice<T: Pod>(
         &self,
@@ -143,9 +144,9 @@ impl Team<'_> {
     /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass different lengths for a block,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root,
+    /// [`CallError::OutOfBounds`], [`CallError::InPlace`], [`Error::Mismatched`] when two PEs pass
+    /// different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn gather_vector_symmetric<T: Element>(
         &self,

@@ -20,7 +20,8 @@ use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank, 
 use consort_native::{Buffer, Operands};
 
 use crate::{
-    Displacements, DisplacementsError, Error, Result, Symmetric, Team,
+    Displacements, Error, Result, Symmetric, Team,
+    error::{CallError, DisplacementsError},
     runtime::dispatch::Combination,
     symmetric::element::Element,
     value::{Unpacking, Value},
@@ -111,7 +112,7 @@ impl Team<'_> {
         let blocks = |is_root| self.blocks(collective, is_root);
         let (contributed, received) = blocks(is_root);
         let len = block_len(collective, blocks(is_root), self.size(), source.len(), target.len())?;
-        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        let layouts = Layout::of_blocks(collective, self.pes(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
             source: if contributed > 0 { Buffer::source(source) } else { Buffer::ABSENT },
@@ -193,7 +194,7 @@ impl Team<'_> {
     #[doc(hidden)]
     #[track_caller]
     pub fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
-        let mut all = blank(self.size() as usize);
+        let mut all = blank(self.size());
         let kind = (Collective::AllGather, SyncModes::MINE);
         let call = self.state.spec::<T, T>(kind, None, 1, None);
         let ready = self.state.prepare_named(&call, name)?;
@@ -219,7 +220,7 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let layouts =
-            layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
+            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
         self.state.call::<N, T>(
@@ -242,10 +243,10 @@ impl Team<'_> {
         (target, received): (&Symmetric<T>, Held<'_>),
     ) -> Result<()> {
         if source.is(target) {
-            return Err(Error::InPlace);
+            return Err(CallError::InPlace.into());
         }
         let layouts =
-            layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
+            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
         self.state.call::<T, T>(
@@ -270,7 +271,7 @@ impl Team<'_> {
         target: &Symmetric<T>,
     ) -> Result<()> {
         if source.is(target) {
-            return Err(Error::InPlace);
+            return Err(CallError::InPlace.into());
         }
         // Lengths are the same on all PEs, so all check them like the root.
         let blocks = self.blocks(collective, true);
@@ -278,7 +279,7 @@ impl Team<'_> {
         let is_root = root == Some(self.rank());
         let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let [source, target] = brought(collective, is_root, source, target);
-        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        let layouts = Layout::of_blocks(collective, self.pes(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
             source,
@@ -299,7 +300,7 @@ impl Team<'_> {
     /// Returns the numbers of blocks that a PE contributes and receives.
     #[inline]
     pub(crate) fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
-        let pes = self.size();
+        let pes = self.pes();
         (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
     }
 }
@@ -343,7 +344,11 @@ pub(crate) fn layouts<'l, T: Pod>(
          check: fn(&Displacements, u32, usize) -> Result<(), DisplacementsError>| {
             Ok(match held {
                 Held::One(end) if end > buffer_len => {
-                    return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
+                    return Err(Error::from(CallError::OutOfBounds {
+                        first: 0,
+                        end,
+                        len: buffer_len,
+                    }));
                 }
                 Held::One(len) => Layout::whole(bytes_of::<T>(len)),
                 Held::Each(blocks) => {
@@ -370,7 +375,7 @@ pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
 pub(crate) fn block_len(
     collective: Collective,
     (contributed, received): (u32, u32),
-    pes: u32,
+    pes: usize,
     source_len: usize,
     target_len: usize,
 ) -> Result<usize> {
@@ -388,8 +393,15 @@ pub(crate) fn block_len(
         return Ok(len);
     }
     Err(if contributed == 1 && received == 1 {
-        Error::Lengths { source_len, target_len }
+        Error::Call(CallError::Lengths { source_len, target_len })
     } else {
-        Error::Blocks { collective, pes, contributed, received, source_len, target_len }
+        Error::Call(CallError::Blocks {
+            collective,
+            pes,
+            contributed,
+            received,
+            source_len,
+            target_len,
+        })
     })
 }

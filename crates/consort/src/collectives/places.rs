@@ -7,7 +7,7 @@ use consort_fabric::{Collective, Layout, Operator, Pod, Rank};
 use consort_native::{Buffer, Operands};
 
 use super::{Held, brought, combination, layouts, planned_len};
-use crate::{Displacements, Error, Result, Team};
+use crate::{Displacements, Result, Team, error::CallError};
 
 /// # Places
 impl Team<'_> {
@@ -16,7 +16,7 @@ impl Team<'_> {
     /// source to the target of the other PEs.
     ///
     /// # Errors
-    /// [`Error::InPlace`] when source and target overlap, and see [`Team`].
+    /// [`CallError::InPlace`] when source and target overlap, and see [`Team`].
     ///
     /// # Panics
     /// When a place reaches beyond a PE's memory.
@@ -42,7 +42,7 @@ impl Team<'_> {
     /// `blocks`.
     ///
     /// # Errors
-    /// As [`Team::collective_at`], and [`Error::Displacements`].
+    /// As [`Team::collective_at`], and [`CallError::Displacements`].
     #[doc(hidden)]
     #[track_caller]
     pub fn all_gather_blocks_at<T: Pod>(
@@ -52,10 +52,10 @@ impl Team<'_> {
     ) -> Result<()> {
         let (contributed, received) = (bytes_of::<T>(len), bytes_of::<T>(blocks.extent()));
         if !are_apart((source, contributed), (target, received)) {
-            return Err(Error::InPlace);
+            return Err(CallError::InPlace.into());
         }
         let held = ((len, Held::One(len)), (blocks.extent(), Held::Each(blocks)));
-        let layouts = layouts::<T>(self.size(), held.0, held.1)?;
+        let layouts = layouts::<T>(self.pes(), held.0, held.1)?;
         let operands = Operands {
             kernel: None,
             source: self.place(source, contributed),
@@ -81,7 +81,11 @@ impl Team<'_> {
         let (contributed, received) = self.blocks(collective, true);
         let source = (source, block_bytes.saturating_mul(contributed as usize));
         let target = (target, block_bytes.saturating_mul(received as usize));
-        if are_apart(source, target) { Ok([source, target]) } else { Err(Error::InPlace) }
+        if are_apart(source, target) {
+            Ok([source, target])
+        } else {
+            Err(CallError::InPlace.into())
+        }
     }
 
     #[inline(always)]
@@ -102,7 +106,7 @@ impl Team<'_> {
     ) -> Result<()> {
         let combination = operator.and_then(combination::<T, O>);
         let is_root = root == Some(self.rank());
-        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        let layouts = Layout::of_blocks(collective, self.pes(), is_root, len * size_of::<T>());
         let kernel = combination.map(|(kernel, _)| kernel);
         let operands = Operands { kernel, source, target, layouts: layouts.as_ref() };
         self.state.call::<T, T>(

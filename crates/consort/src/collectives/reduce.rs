@@ -4,7 +4,7 @@ use consort_fabric::{Collective, Operator, Pod, Rank};
 
 use super::{combination, on_values};
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{
     Result, Symmetric, Team,
     symmetric::element::Element,
@@ -16,12 +16,12 @@ impl Team<'_> {
     /// Combines the `value` of every PE in the order of the ranks. Returns the result on the root,
     /// and `None` elsewhere.
     ///
-    /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
-    /// [`Min`](crate::Min), [`Max`](crate::Max), the bitwise ones, or an associative closure; see
-    /// [`Operator`](crate::Operator).
+    /// The operator is one of [`Sum`](crate::ops::Sum), [`Product`](crate::ops::Product),
+    /// [`Min`](crate::ops::Min), [`Max`](crate::ops::Max), the bitwise ones, or an associative
+    /// closure; see [`Operator`](crate::ops::Operator).
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -30,7 +30,7 @@ impl Team<'_> {
     ///     let rank = pe.world().rank().0;
     ///     pe.world().reduce([rank, 10 - rank], longest, Rank(0))
     /// })?;
-    /// assert_eq!(all[0].1, Some([0, 10]));
+    /// assert_eq!(all, [Some([0, 10]), None, None]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
@@ -54,8 +54,8 @@ impl Team<'_> {
     /// the root's `target`. Other PEs' `target` is not touched, and may be empty.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
-    /// exit mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Lengths`] on the root,
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[inline]
     #[track_caller]
     pub fn reduce_slice<T: Pod, O: Operator<T>>(
@@ -75,16 +75,17 @@ impl Team<'_> {
     /// copied, or not, as in [`Team::all_reduce_in_place`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank, Sum};
+    /// # use consort::{Pes, Rank, ops::Sum};
     /// let all = Pes::threads(3).run(|pe| {
     ///     let mut counts = vec![pe.world().rank().0, 1];
     ///     pe.world().reduce_in_place(&mut counts, Sum, Rank(0))?;
     ///     Ok(counts)
     /// })?;
-    /// assert_eq!((&all[0].1[..], &all[2].1[..]), (&[3, 3][..], &[2, 1][..]));
+    /// assert_eq!(all, [[3, 3], [1, 1], [2, 1]]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -101,8 +102,8 @@ impl Team<'_> {
     /// may return, and make further calls, while data still moves.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see
-    /// [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Lengths`] if the two differ,
+    /// [`CallError::InPlace`], and see [`Team`].
     #[inline]
     #[track_caller]
     pub fn reduce_symmetric<T: Element, O: Operator<T>>(

@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Operator, Pod};
 
 use super::{blank, combination, on_values};
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{
     Result, Symmetric, Team,
     symmetric::element::Element,
@@ -19,12 +19,12 @@ impl Team<'_> {
     /// Loose. Operators are those of [`Team::reduce`].
     ///
     /// # Errors
-    /// [`Error::Blocks`] unless there is a value for each PE, and see [`Team`].
+    /// [`CallError::Blocks`] unless there is a value for each PE, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let all = Pes::threads(2).run(|pe| pe.world().reduce_scatter(&[1, 10], Sum))?;
-    /// assert_eq!((all[0].1, all[1].1), (2, 20));
+    /// assert_eq!(all, [2, 20]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -43,14 +43,15 @@ impl Team<'_> {
     /// and returns the result on PE `i`. Otherwise as [`Team::reduce_scatter`].
     ///
     /// # Errors
-    /// [`Error::Blocks`] unless there is a block for each PE, all of one length, and see [`Team`].
+    /// [`CallError::Blocks`] unless there is a block for each PE, all of one length, and see
+    /// [`Team`].
     #[track_caller]
     pub fn reduce_scatter_blocks<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         values: &[T],
         operator: O,
     ) -> Result<Vec<T>> {
-        let mut mine = blank(values.len() / self.size() as usize);
+        let mut mine = blank(values.len() / self.size());
         self.reduce_scatter_values(values, &mut mine, operator)?;
         Ok(T::unpack_all(mine))
     }
@@ -71,7 +72,7 @@ impl Team<'_> {
     /// into PE `i`'s `target`. A source has one block of the target's length for each PE.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn reduce_scatter_slice<T: Pod, O: Operator<T>>(
         &self,
@@ -87,7 +88,7 @@ impl Team<'_> {
     /// Combines block `i` of every PE's part of `source` into PE `i`'s part of `target`.
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::InPlace`], and see [`Team`].
     #[track_caller]
     pub fn reduce_scatter_symmetric<T: Element, O: Operator<T>>(
         &self,

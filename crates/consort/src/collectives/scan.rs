@@ -4,7 +4,7 @@ use consort_fabric::{Collective, Operator, Pod, Rank};
 
 use super::{combination, on_values};
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, error::CallError};
 use crate::{
     Result, Symmetric, Team,
     symmetric::element::Element,
@@ -21,9 +21,9 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// let all = Pes::threads(3).run(|pe| pe.world().scan(10, Sum))?;
-    /// assert_eq!((all[0].1, all[2].1), (10, 30));
+    /// assert_eq!(all, [10, 20, 30]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -53,8 +53,8 @@ impl Team<'_> {
     /// into PE `i`'s `target`.
     ///
     /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
-    /// [`Team`].
+    /// [`CallError::Lengths`] if the two differ, [`CallError::BorrowedSlice`] with exit mode None,
+    /// and see [`Team`].
     #[track_caller]
     pub fn scan_slice<T: Pod, O: Operator<T>>(
         &self,
@@ -71,7 +71,7 @@ impl Team<'_> {
     /// [`Team::all_reduce_in_place`].
     ///
     /// # Errors
-    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
         self.in_place(Collective::Scan, None, combination::<T, O>(&operator), data)
@@ -80,7 +80,7 @@ impl Team<'_> {
     /// Combines the parts of `source` of PEs 0 to `i` into PE `i`'s part of `target`.
     ///
     /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::Lengths`] if the two differ, [`CallError::InPlace`], and see [`Team`].
     #[track_caller]
     pub fn scan_symmetric<T: Element, O: Operator<T>>(
         &self,
@@ -99,10 +99,10 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// // The position of each PE's part in a file that all write together.
     /// let all = Pes::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
-    /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
+    /// assert_eq!(all, [None, Some(100), Some(200)]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]

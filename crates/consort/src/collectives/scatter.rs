@@ -4,9 +4,9 @@ use bytemuck::Zeroable;
 use consort_fabric::{Collective, Pod, Rank};
 
 use super::{Held, blank};
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// # Scatter
 impl Team<'_> {
@@ -15,7 +15,7 @@ impl Team<'_> {
     /// Loose.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root, and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -23,7 +23,7 @@ impl Team<'_> {
     ///     let primes = if pe.world().rank() == Rank(1) { vec![2, 3, 5] } else { Vec::new() };
     ///     pe.world().scatter(&primes, Rank(1))
     /// })?;
-    /// assert_eq!(all[2].1, 5);
+    /// assert_eq!(all, [2, 3, 5]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -38,7 +38,7 @@ impl Team<'_> {
     /// for each PE. Otherwise as [`Team::scatter`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root, and see [`Team`].
     #[track_caller]
     pub fn scatter_blocks<T: Value<Kind>, Kind>(
         &self,
@@ -66,8 +66,8 @@ impl Team<'_> {
     /// the target's length for each PE. Other PEs' `source` is ignored.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root,
+    /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn scatter_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
@@ -77,7 +77,8 @@ impl Team<'_> {
     /// Copies block `i` of the root's part of `source` into PE `i`'s part of `target`.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::InPlace`], and see
+    /// [`Team`].
     #[track_caller]
     pub fn scatter_symmetric<T: Element>(
         &self,
@@ -93,10 +94,10 @@ impl Team<'_> {
     /// None is treated as Mine.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Displacements, Rank};
+    /// # use consort::{Displacements, Pes, Rank};
     /// let all = Pes::threads(3).run(|pe| {
     ///     let (digits, blocks) = match pe.world().rank() {
     ///         Rank(0) => (vec![3, 1, 4, 1, 5, 9], Displacements::new(&[1, 3, 2])?),
@@ -104,7 +105,7 @@ impl Team<'_> {
     ///     };
     ///     pe.world().scatter_vector(&digits, &blocks, Rank(0))
     /// })?;
-    /// assert_eq!(all[1].1, [1, 4, 1]);
+    /// assert_eq!(all[1], [1, 4, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
@@ -117,7 +118,7 @@ impl Team<'_> {
         let team = self.keeping();
         let mut counts = Vec::new();
         if team.rank() == root {
-            blocks.check_source(team.size(), values.len())?;
+            blocks.check_source(team.pes(), values.len())?;
             counts = blocks.counts();
         }
         let mut mine = blank(team.scatter(&counts, root)?);
@@ -132,9 +133,9 @@ impl Team<'_> {
     /// Other PEs' `source` and `blocks` are ignored.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when two PEs pass different lengths for a block,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root,
+    /// [`CallError::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when two PEs pass
+    /// different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn scatter_vector_slice<T: Pod>(
         &self,
@@ -159,9 +160,9 @@ impl Team<'_> {
     /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass different lengths for a block,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root,
+    /// [`CallError::OutOfBounds`], [`CallError::InPlace`], [`Error::Mismatched`] when two PEs pass
+    /// different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn scatter_vector_symmetric<T: Element>(
         &self,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Result;
 #[cfg(doc)]
-use crate::{Error, Team};
+use crate::{Error, Team, error::CallError};
 
 /// # Collectives, on borrowed slices
 ///
@@ -19,7 +19,8 @@ impl<'scope> Overlap<'scope, '_> {
     /// Starts a broadcast of the root's `data` into every PE's. See [`Team::start_broadcast`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
     #[track_caller]
     pub fn start_broadcast<T: Pod + Send>(
         &'scope self,
@@ -38,8 +39,8 @@ impl<'scope> Overlap<'scope, '_> {
     /// [`Team::scatter_slice`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit
+    /// mode None, and see [`Team`].
     #[track_caller]
     pub fn start_scatter<T: Pod + Send, S: Source<T> + 'scope>(
         &'scope self,
@@ -53,8 +54,8 @@ impl<'scope> Overlap<'scope, '_> {
     /// Starts a gather of every PE's `source` into the root's `target`. See [`Team::gather_slice`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit
+    /// mode None, and see [`Team`].
     #[track_caller]
     pub fn start_gather<T: Pod + Send, S: Source<T> + 'scope>(
         &'scope self,
@@ -69,7 +70,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// [`Team::all_gather_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_all_gather<T: Pod + Send, S: Source<T> + 'scope>(
         &'scope self,
@@ -83,7 +84,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// See [`Team::all_to_all_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_all_to_all<T: Pod + Send, S: Source<T> + 'scope>(
         &'scope self,
@@ -96,8 +97,8 @@ impl<'scope> Overlap<'scope, '_> {
     /// Starts a reduction to the root's `target`. See [`Team::reduce_slice`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit
+    /// mode None, and see [`Team`].
     #[track_caller]
     pub fn start_reduce<T: Pod + Send, S: Source<T> + 'scope, O: Operator<T> + Send + 'scope>(
         &'scope self,
@@ -112,7 +113,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// Starts a reduction to every PE's `target`. See [`Team::all_reduce_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_all_reduce<
         T: Pod + Send,
@@ -131,7 +132,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// [`Team::reduce_scatter_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_reduce_scatter<
         T: Pod + Send,
@@ -149,7 +150,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// Starts a scan. See [`Team::scan_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_scan<T: Pod + Send, S: Source<T> + 'scope, O: Operator<T> + Send + 'scope>(
         &'scope self,
@@ -164,7 +165,7 @@ impl<'scope> Overlap<'scope, '_> {
     /// [`Team::exclusive_scan_slice`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn start_exclusive_scan<
         T: Pod + Send,
@@ -184,8 +185,8 @@ impl<'scope> Overlap<'scope, '_> {
     /// [`Team::collective_slice`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
-    /// and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::BorrowedSlice`] with exit
+    /// mode None, and see [`Team`].
     #[track_caller]
     pub fn start_collective<
         T: Pod + Send,

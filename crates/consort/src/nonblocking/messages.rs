@@ -36,7 +36,7 @@ impl<'p> Team<'p> {
     ///     to_right.wait()?;
     ///     Ok(from_left.wait()?[99_999])
     /// })?;
-    /// assert_eq!(results[0].1, 2);
+    /// assert_eq!(results, [2, 0, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]

@@ -53,7 +53,7 @@ pub use source::Source;
 use buffers::{Buffers, Combine, OwnedLayout};
 use request::Completion;
 
-use crate::{Error, Result, Team, collectives::planned_len, runtime::plans::Ready};
+use crate::{Result, Team, collectives::planned_len, error::CallError, runtime::plans::Ready};
 
 /// A collective with its root and length, without its operator.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ impl<'p> Team<'p> {
     fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
         let is_root = root == Some(self.rank());
         let bytes = len.saturating_mul(size_of::<T>());
-        let layouts = Layout::of_blocks(collective, self.size(), is_root, bytes);
+        let layouts = Layout::of_blocks(collective, self.pes(), is_root, bytes);
         layouts.map(|layouts| layouts.map(OwnedLayout::Even))
     }
 
@@ -102,7 +102,7 @@ impl<'p> Team<'p> {
         source_len: usize,
         target_len: usize,
     ) -> Result<(usize, usize)> {
-        let (pes, collective) = (self.size(), kind.collective);
+        let (pes, collective) = (self.pes(), kind.collective);
         // Symmetric memory has the same length on all PEs, so all check it like the root.
         let is_root = kind.symmetric || kind.root == Some(self.rank());
         let contributed = collective.source_blocks(pes, is_root) as usize;
@@ -112,7 +112,9 @@ impl<'p> Team<'p> {
         if fits(contributed, source_len) && fits(received, target_len) {
             return Ok((contributed, received));
         }
-        Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
+        let pes = self.size();
+        Err(CallError::Blocks { collective, pes, contributed, received, source_len, target_len }
+            .into())
     }
 
     /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its

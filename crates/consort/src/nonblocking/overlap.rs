@@ -70,7 +70,7 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// to be filled again:
 ///
 /// ```
-/// use consort::{Pes, Sum};
+/// use consort::{Pes, ops::Sum};
 ///
 /// Pes::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);
@@ -90,7 +90,7 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// Until then nobody else can access it. With one more line, this does not compile:
 ///
 /// ```compile_fail,E0499
-/// use consort::{Pes, Sum};
+/// use consort::{Pes, ops::Sum};
 ///
 /// Pes::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);

@@ -9,8 +9,9 @@ use super::{
     buffers::{Combine, InHeap, Nothing, OwnedLayout, Place, With},
 };
 use crate::{
-    Displacements, Error, Result, Team,
+    Displacements, Result, Team,
     collectives::{are_apart, are_symmetric, bytes_of},
+    error::CallError,
 };
 
 /// # Places
@@ -51,11 +52,11 @@ impl<'p> Team<'p> {
         (target, blocks): (usize, Displacements),
     ) -> Result<Request<'p, ()>> {
         let collective = Collective::AllGatherVector;
-        blocks.check_target(self.size(), blocks.extent())?;
+        blocks.check_target(self.pes(), blocks.extent())?;
         let (contributed, received) = (bytes_of::<T>(len), bytes_of::<T>(blocks.extent()));
         let places = ((source, contributed), (target, received));
         if !are_apart(places.0, places.1) {
-            return Err(Error::InPlace);
+            return Err(CallError::InPlace.into());
         }
         let layouts = [OwnedLayout::one::<T>(len), OwnedLayout::each::<T>(blocks)];
         let kind = Kind { collective, root: None, len: 0, symmetric: true };

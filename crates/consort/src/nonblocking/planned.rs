@@ -12,7 +12,7 @@ use super::{
 };
 #[cfg(doc)]
 use crate::Displacements;
-use crate::{Error, Result, Team, collectives::blank, runtime::plans::Ready};
+use crate::{Result, Team, collectives::blank, error::CallError, runtime::plans::Ready};
 
 /// A planned nonblocking call on data of one length, from a method of [`Team`] such as
 /// [`Team::plan_all_reduce`]. Its algorithm was chosen when it was planned. `B` is the result type
@@ -73,8 +73,8 @@ impl Shape {
         let Kind { collective, root, len, .. } = kind;
         let is_first = team.rank() == root.unwrap_or(Rank(0));
         let (given, received) = (
-            collective.source_blocks(team.size(), root == Some(team.rank())),
-            collective.target_blocks(team.size(), root == Some(team.rank())),
+            collective.source_blocks(team.pes(), root == Some(team.rank())),
+            collective.target_blocks(team.pes(), root == Some(team.rank())),
         );
         let elements = |blocks: u32| (blocks as usize).saturating_mul(len);
         // Lengths that overflow do not match the blocks.
@@ -131,7 +131,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// ignored if this PE contributes nothing. Collective.
     ///
     /// # Errors
-    /// [`Error::PlannedLength`], and see [`Team`].
+    /// [`CallError::PlannedLength`], and see [`Team`].
     #[track_caller]
     pub fn start(&self, data: Vec<T>) -> Result<Request<'p, B>> {
         let (finish, side) = (self.finish, self.shape.side);
@@ -146,10 +146,10 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// others'. Collective.
     ///
     /// # Errors
-    /// [`Error::PlannedLength`], and see [`Team`].
+    /// [`CallError::PlannedLength`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// Pes::threads(2).run(|pe| {
     ///     let sums = pe.world().plan_all_reduce::<u64, _>(3, Sum)?;
     ///     let (mut source, mut target) = (vec![0; 3], vec![0; 3]);
@@ -170,7 +170,9 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
         let target_len = self.shape.target_len;
         if target.len() != target_len {
-            return Err(Error::PlannedLength { given: target.len(), planned: target_len });
+            return Err(
+                CallError::PlannedLength { given: target.len(), planned: target_len }.into()
+            );
         }
         let (is_ignored, receives) =
             (self.shape.source_len.is_none(), self.shape.side == Side::Receives);
@@ -192,7 +194,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     ) -> Result<Request<'p, R>> {
         let Shape { source_len, side, layouts, .. } = &self.shape;
         if let Some(len) = source_len.filter(|&len| data.len() != len) {
-            return Err(Error::PlannedLength { given: data.len(), planned: len });
+            return Err(CallError::PlannedLength { given: data.len(), planned: len }.into());
         }
         let data = if source_len.is_some() { data } else { Vec::new() };
         let (source, target) =

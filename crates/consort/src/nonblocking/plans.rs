@@ -10,9 +10,9 @@ use super::{
     buffers::{Combine, Nothing, OwnedLayout, With},
     planned::{Finish, Shape, Side},
 };
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Team};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 // Results of the requests of planned calls.
 
@@ -44,7 +44,7 @@ impl<'p> Team<'p> {
     /// Plans barriers. See [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_barrier(&self) -> Result<PlannedBarrier<'p>> {
         let team = self.with(SyncModes::STRICT);
         let kind = Kind::of(Collective::Barrier, None, 0);
@@ -55,7 +55,7 @@ impl<'p> Team<'p> {
     /// Plans broadcasts of `len` elements from the root. See [`Team::start_broadcast`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_broadcast<T: Pod + Send>(&self, len: usize, root: Rank) -> Result<Planned<'p, T>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), len);
         self.planned(kind, Nothing, Shape::of_broadcast(self, len, root), data)
@@ -65,7 +65,8 @@ impl<'p> Team<'p> {
     /// See [`Team::start_scatter`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`], [`CallError::Plan`],
+    /// [`CallError::Freed`].
     pub fn plan_scatter<T: Pod + Send>(&self, len: usize, root: Rank) -> Result<Planned<'p, T>> {
         self.planned_blocks(Kind::of(Collective::Scatter, Some(root), len), Nothing, all)
     }
@@ -86,7 +87,7 @@ impl<'p> Team<'p> {
     /// Plans all-gathers of `len` elements of each PE. See [`Team::start_all_gather`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::Blocks`], [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_all_gather<T: Pod + Send>(&self, len: usize) -> Result<Planned<'p, T>> {
         self.planned_blocks(Kind::of(Collective::AllGather, None, len), Nothing, all)
     }
@@ -116,10 +117,10 @@ impl<'p> Team<'p> {
     /// Plans all-reduces of `len` elements. See [`Team::start_all_reduce`].
     ///
     /// # Errors
-    /// [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::Plan`], [`CallError::Freed`].
     ///
     /// ```
-    /// # use consort::{Pes, Sum};
+    /// # use consort::{Pes, ops::Sum};
     /// Pes::threads(2).run(|pe| {
     ///     let sums = pe.world().plan_all_reduce::<f64, _>(3, Sum)?;
     ///     for step in 0..10 {
@@ -180,8 +181,8 @@ impl<'p> Team<'p> {
     /// [`Team::start_scatter_vector`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::Plan`],
-    /// [`Error::Freed`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root,
+    /// [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_scatter_vector<T: Pod + Send>(
         &self,
         blocks: Displacements,
@@ -215,7 +216,7 @@ impl<'p> Team<'p> {
     /// [`Team::start_all_gather_vector`].
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::Plan`], [`Error::Freed`].
+    /// [`CallError::Displacements`], [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_all_gather_vector<T: Pod + Send>(
         &self,
         len: usize,
@@ -254,14 +255,14 @@ impl<'p> Team<'p> {
     /// Returns the blocks that this PE contributes.
     fn read<T: Pod>(&self, blocks: Displacements) -> Result<(Option<usize>, OwnedLayout)> {
         let extent = blocks.extent();
-        blocks.check_source(self.size(), extent)?;
+        blocks.check_source(self.pes(), extent)?;
         Ok((Some(extent), OwnedLayout::each::<T>(blocks)))
     }
 
     /// Returns the blocks that this PE receives.
     fn written<T: Pod>(&self, blocks: Displacements) -> Result<(usize, OwnedLayout)> {
         let extent = blocks.extent();
-        blocks.check_target(self.size(), extent)?;
+        blocks.check_target(self.pes(), extent)?;
         Ok((extent, OwnedLayout::each::<T>(blocks)))
     }
 }

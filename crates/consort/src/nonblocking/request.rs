@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Op, Poisoned};
 
 use super::alarm::Alarm;
-use crate::{Error, Result, runtime::state::State};
+use crate::{Error, Result, error::CallError, runtime::state::State};
 
 /// The state of a request: pending, completed with a result, or taken.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl<B> Completion<B> {
         }
         Some(match std::mem::replace(&mut *outcome, Outcome::Taken) {
             Outcome::Is(done) => Ok(done),
-            Outcome::UnderWay | Outcome::Taken => Err(Error::Taken),
+            Outcome::UnderWay | Outcome::Taken => Err(CallError::Taken.into()),
         })
     }
 }
@@ -72,7 +72,7 @@ impl<B> Completion<B> {
 /// nothing: the call is completed, at the latest when the PE's program returns.
 ///
 /// ```
-/// use consort::{Pes, Rank, Sum};
+/// use consort::{Pes, Rank, ops::Sum};
 ///
 /// Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
@@ -109,7 +109,8 @@ impl<'p, B> Request<'p, B> {
     /// Returns whether the call is complete. Drives the PE's pending calls, and does not wait.
     ///
     /// # Errors
-    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`].
+    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls;
+    /// [`CallError::Reentrant`].
     pub fn test(&mut self) -> Result<bool> {
         if self.completion.is_over() {
             return Ok(true);
@@ -124,8 +125,9 @@ impl<'p, B> Request<'p, B> {
     /// Waits until the call is complete, and returns its result.
     ///
     /// # Errors
-    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`];
-    /// [`Error::Taken`] if it was polled as a future until it was ready.
+    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls;
+    /// [`CallError::Reentrant`]; [`CallError::Taken`] if it was polled as a future until it was
+    /// ready.
     pub fn wait(self) -> Result<B> {
         let _inside = self.state.go_inside()?;
         let endpoint = &self.state.endpoint;

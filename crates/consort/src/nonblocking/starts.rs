@@ -12,7 +12,8 @@ use super::{
 #[cfg(doc)]
 use crate::Error;
 use crate::{
-    Result, Symmetric, Team, collectives::blank, runtime::plans::Ready, symmetric::element::Element,
+    Result, Symmetric, Team, collectives::blank, error::CallError, runtime::plans::Ready,
+    symmetric::element::Element,
 };
 
 /// # Nonblocking collectives
@@ -20,7 +21,7 @@ impl<'p> Team<'p> {
     /// Drives the pending nonblocking calls of this PE, of all its teams. Local.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], [`Error::Mismatched`], [`Error::Reentrant`], [`Error::Freed`].
+    /// [`Error::PeFailed`], [`Error::Mismatched`], [`CallError::Reentrant`], [`CallError::Freed`].
     pub fn progress(&self) -> Result<()> {
         drop(self.state.enter_one_sided()?); // drives pending calls
         self.state.ensure_sound()
@@ -55,7 +56,7 @@ impl<'p> Team<'p> {
 
     /// Starts a barrier of this name at `site`.
     pub(crate) fn start_named_barrier(&self, name: &str, site: Site) -> Result<Request<'p, ()>> {
-        let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.size()) };
+        let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.pes()) };
         let ready = self.state.prepare_named(&call, name)?;
         let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
         self.start_by(ready, nothing, |_, _| (), site)
@@ -75,7 +76,7 @@ impl<'p> Team<'p> {
         let kind = (Collective::AllGather, SyncModes::MINE);
         let call = CallSpec { nonblocking: true, ..self.state.spec::<T, T>(kind, None, 1, None) };
         let ready = self.state.prepare_named(&call, name)?;
-        let target = blank(self.size() as usize);
+        let target = blank(self.size());
         let buffers = Owned { source: vec![value], target, combine: Nothing };
         self.start_by(ready, buffers, |_, target| target, Location::caller())
     }
@@ -84,14 +85,14 @@ impl<'p> Team<'p> {
     /// content is ignored. See [`Team::broadcast_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
     /// Pes::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
-    ///     let others = world.all_reduce(1, consort::Sum)?; // while the table is on its way
+    ///     let others = world.all_reduce(1, consort::ops::Sum)?; // while the table is on its way
     ///     assert_eq!((others, table.wait()?[999]), (3, 2));
     ///     Ok(())
     /// })?;
@@ -116,7 +117,7 @@ impl<'p> Team<'p> {
     /// [`Team::reduce_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     #[track_caller]
     pub fn start_reduce<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
@@ -149,7 +150,7 @@ impl<'p> Team<'p> {
     /// `source` is ignored. See [`Team::scatter_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root, and see [`Team`].
     #[track_caller]
     pub fn start_scatter<T: Pod + Send>(
         &self,
@@ -165,7 +166,7 @@ impl<'p> Team<'p> {
     /// [`Team::gather_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`CallError::RootOutOfRange`], and see [`Team`].
     #[track_caller]
     pub fn start_gather<T: Pod + Send>(
         &self,
@@ -192,10 +193,10 @@ impl<'p> Team<'p> {
     /// See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], and see [`Team`].
+    /// [`CallError::Blocks`], and see [`Team`].
     #[track_caller]
     pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
-        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
+        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size());
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
@@ -204,7 +205,7 @@ impl<'p> Team<'p> {
     /// of one length. See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], and see [`Team`].
+    /// [`CallError::Blocks`], and see [`Team`].
     ///
     /// ```
     /// # use consort::Pes;
@@ -228,7 +229,7 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         target: Vec<T>,
     ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
-        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
+        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size());
         self.check_blocks(kind, source.len(), target.len())?;
         let buffers = Owned { source, target, combine: Nothing };
         self.start_checked(kind, buffers, |source, target| (source, target))
@@ -238,14 +239,14 @@ impl<'p> Team<'p> {
     /// of the result. See [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Blocks`], and see [`Team`].
+    /// [`CallError::Blocks`], and see [`Team`].
     #[track_caller]
     pub fn start_reduce_scatter<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
         operator: O,
     ) -> Result<Request<'p, Vec<T>>> {
-        let kind = Kind::of(Collective::ReduceScatter, None, source.len() / self.size() as usize);
+        let kind = Kind::of(Collective::ReduceScatter, None, source.len() / self.size());
         self.start_on(kind, source, With(operator), |_, target| target)
     }
 
@@ -297,10 +298,10 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, ()>> {
         let is_broadcast = collective == Collective::Broadcast;
         if source.is(target) && !is_broadcast {
-            return Err(crate::Error::InPlace);
+            return Err(crate::Error::Call(CallError::InPlace));
         }
         let root = collective.is_rooted().then_some(root);
-        let blocks = collective.source_blocks(self.size(), true) as usize;
+        let blocks = collective.source_blocks(self.pes(), true) as usize;
         let len = source.len() / blocks.max(1);
         let kind = Kind { collective, root, len, symmetric: true };
         self.check_blocks(kind, source.len(), target.len())?;
@@ -326,7 +327,7 @@ impl<'p> Team<'p> {
         combine: C,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
     ) -> Result<Request<'p, B>> {
-        let received = kind.collective.target_blocks(self.size(), kind.root == Some(self.rank()));
+        let received = kind.collective.target_blocks(self.pes(), kind.root == Some(self.rank()));
         // A length that overflows does not match the blocks, and `check_blocks` reports that.
         let target_len = (received as usize).saturating_mul(kind.len);
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;

@@ -8,9 +8,9 @@ use super::{
     Kind, Request,
     buffers::{Nothing, Owned, OwnedLayout},
 };
-#[cfg(doc)]
-use crate::Error;
 use crate::{Displacements, Result, Team, collectives::blank};
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// # Nonblocking vector variants
 impl<'p> Team<'p> {
@@ -19,7 +19,7 @@ impl<'p> Team<'p> {
     /// [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root, and see [`Team`].
     #[track_caller]
     pub fn start_scatter_vector<T: Pod + Send>(
         &self,
@@ -29,7 +29,7 @@ impl<'p> Team<'p> {
         root: Rank,
     ) -> Result<Request<'p, Vec<T>>> {
         let given = if self.rank() == root {
-            blocks.check_source(self.size(), source.len())?;
+            blocks.check_source(self.pes(), source.len())?;
             OwnedLayout::each::<T>(blocks)
         } else {
             OwnedLayout::one::<T>(0)
@@ -43,7 +43,7 @@ impl<'p> Team<'p> {
     /// [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root, and see [`Team`].
     #[track_caller]
     pub fn start_gather_vector<T: Pod + Send>(
         &self,
@@ -53,7 +53,7 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, Option<Vec<T>>>> {
         let is_root = self.rank() == root;
         let target = if is_root {
-            blocks.check_target(self.size(), blocks.extent())?;
+            blocks.check_target(self.pes(), blocks.extent())?;
             (blank(blocks.extent()), OwnedLayout::each::<T>(blocks))
         } else {
             (Vec::new(), OwnedLayout::one::<T>(0))
@@ -67,14 +67,14 @@ impl<'p> Team<'p> {
     /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Displacements`], and see [`Team`].
+    /// [`CallError::Displacements`], and see [`Team`].
     #[track_caller]
     pub fn start_all_gather_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
         blocks: Displacements,
     ) -> Result<Request<'p, Vec<T>>> {
-        blocks.check_target(self.size(), blocks.extent())?;
+        blocks.check_target(self.pes(), blocks.extent())?;
         let given = OwnedLayout::one::<T>(source.len());
         let target = (blank(blocks.extent()), OwnedLayout::each::<T>(blocks));
         self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
@@ -84,7 +84,7 @@ impl<'p> Team<'p> {
     /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Displacements`], and see [`Team`].
+    /// [`CallError::Displacements`], and see [`Team`].
     #[track_caller]
     pub fn start_all_to_all_vector<T: Pod + Send>(
         &self,
@@ -92,8 +92,8 @@ impl<'p> Team<'p> {
         given: Displacements,
         received: Displacements,
     ) -> Result<Request<'p, Vec<T>>> {
-        given.check_source(self.size(), source.len())?;
-        received.check_target(self.size(), received.extent())?;
+        given.check_source(self.pes(), source.len())?;
+        received.check_target(self.pes(), received.extent())?;
         let source = (source, OwnedLayout::each::<T>(given));
         let target = (blank(received.extent()), OwnedLayout::each::<T>(received));
         self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)

@@ -6,7 +6,7 @@ use consort_mpi::MpiProcess;
 use consort_native::SharedFile;
 
 use super::Pes;
-use crate::{Job, ProcessShape, Result};
+use crate::{Job, Result, launch::ProcessShape};
 
 impl Pes {
     /// Aligns the symmetric memory of each PE to `bytes`, a power of two. More than a huge page (2

@@ -10,8 +10,10 @@ use consort_native::{Config, Far, FileLocation, Job, Loopback, SharedFile};
 
 use super::ground::Ground;
 use crate::{
-    Algorithms, Error, Result,
+    Error, Result,
+    error::LaunchError,
     fabric::{Fabric, ProcessShape},
+    tune::Algorithms,
 };
 
 /// The parts of one process.
@@ -41,7 +43,8 @@ impl End {
             }
         };
         let grounds: Result<Vec<Ground>, _> = (0..count).map(ground).collect();
-        let grounds = grounds.map_err(|error| Error::Mpi(error.to_string()))?;
+        let grounds =
+            grounds.map_err(|error| Error::Launch(LaunchError::Mpi(error.to_string())))?;
         let ends = Loopback::ends(count, seed).into_iter().zip(grounds);
         Ok(ends.map(|(transport, ground)| Self { transport, forms, ground }).collect())
     }

@@ -16,8 +16,10 @@ use consort_native::{Config, Far, FileLocation, Job, SharedFile, Transport};
 
 use super::{Pes, ground::Ground};
 use crate::{
-    Algorithms, Error, Result,
+    Error, Result,
+    error::LaunchError,
     fabric::{Fabric, MachineShape, ProcessShape, Sharing},
+    tune::Algorithms,
     warn::warn,
 };
 
@@ -42,7 +44,7 @@ pub(super) struct Processes {
 }
 
 fn failed(error: MpiError) -> Error {
-    Error::Mpi(error.to_string())
+    Error::Launch(LaunchError::Mpi(error.to_string()))
 }
 
 /// Numbers the machines of the processes in order of first appearance; `None` if some process has
@@ -310,17 +312,19 @@ impl Processes {
         let memory = memory.and_then(|mut memory| {
             for (pe, file) in statics {
                 let placed = memory.place_statics(pe, &file);
-                placed.map_err(|why| Error::Mpi(format!("static variables of PE {pe}: {why}")))?;
+                placed.map_err(|why| {
+                    Error::Launch(LaunchError::Mpi(format!("static variables of PE {pe}: {why}")))
+                })?;
             }
             Ok(memory)
         });
         let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
             mpi.close(None);
-            return memory.and(Err(Error::Mpi(format!(
+            return memory.and(Err(LaunchError::Mpi(format!(
                 "process {process} could not get memory for a job of {pes} PEs with symmetric heaps \
                  of {heap_bytes} bytes: its own error names the limit"
-            ))));
+            )).into()));
         }
         let memory = memory?;
         let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);

@@ -11,14 +11,16 @@ use consort_native::{Binding, Config, Member};
 
 use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
 use crate::{
-    Algorithms, Error, Result,
+    Result,
+    error::LaunchError,
     fabric::{Fabric, ProcessShape, Sharing},
-    launch::{
+    ranks::{Placement, Ranks},
+    run::{
         heap_bytes_of_environment, memory_of_environment, pes_of_environment, shape_of_environment,
         sharing_of_environment,
     },
-    ranks::{Placement, Ranks},
     runtime::selection::Choices,
+    tune::Algorithms,
     warn::event,
 };
 
@@ -72,16 +74,16 @@ impl Pes {
             Pinning::Placed => false,
             Pinning::Pinned => true,
         };
-        let cores = Cores::take(topology, self.pes as usize, first)?;
+        let cores = Cores::take(topology, self.pes, first)?;
         Some(Arc::new(Placement { cores, holds }))
     }
 
     /// Starts the job for a program: in several parts if PEs of this process share no memory.
     pub(super) fn start_program(self) -> Result<Vec<Arc<Ranks>>> {
         if let Some((forms, seed)) = self.loopback {
-            self.ensure_possible()?;
+            let pes = self.count()?;
             let placement = self.place(None);
-            let ends = End::all(self.pes, forms, seed)?;
+            let ends = End::all(pes, forms, seed)?;
             let start = |end| self.clone().start(placement.clone(), None, Whole::Loopback(end));
             return ends.into_iter().map(start).collect();
         }
@@ -102,11 +104,11 @@ impl Pes {
     pub(super) fn begin_by_mpi(&mut self, started: &MpiProcess) -> Result<Processes> {
         let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
-        self.pes = started.processes.saturating_mul(shape.pes_each.max(1));
-        self.ensure_possible()?;
+        self.pes = started.processes.saturating_mul(shape.pes_each.max(1)) as usize;
+        let pes = self.count()?;
         // Find errors that all processes share before MPI begins, so that no process waits.
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
-        let of_environment = || heap_bytes_of_environment(self.pes);
+        let of_environment = || heap_bytes_of_environment(pes);
         self.heap_bytes = Some(self.heap_bytes.map_or_else(of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
@@ -129,7 +131,7 @@ impl Pes {
     /// Starts the job as the environment says, if it decides.
     pub(super) fn start_at(mut self, joining: Option<Duration>) -> Result<Arc<Ranks>> {
         if let Some(member) = self.member()? {
-            self.pes = member.pes();
+            self.pes = member.pes() as usize;
             self.pinning = match (member.binding(), self.pinning) {
                 (Binding::Placed, own) => own,
                 (Binding::Core, _) => Pinning::Pinned,
@@ -141,7 +143,7 @@ impl Pes {
         if self.from_env
             && let Some(pes) = pes_of_environment()?
         {
-            self.pes = pes;
+            self.pes = pes as usize;
         }
         let placement = if joining.is_none() { self.place(None) } else { None };
         self.start(placement, joining, Whole::Threads)
@@ -152,11 +154,12 @@ impl Pes {
         self.start(placement, None, Whole::Threads)
     }
 
-    fn ensure_possible(&self) -> Result<()> {
+    /// Returns the number of PEs, as the engine counts, if a job may have it.
+    fn count(&self) -> Result<u32> {
         match self.pes {
-            0 => Err(Error::NoPes),
-            1..=MOST_PES => Ok(()),
-            asked => Err(Error::TooManyPes { asked, most: MOST_PES }),
+            0 => Err(LaunchError::NoPes.into()),
+            1..=MOST_PES => Ok(Rank::new(self.pes).0),
+            asked => Err(LaunchError::TooManyPes { asked, most: MOST_PES }.into()),
         }
     }
 
@@ -168,7 +171,7 @@ impl Pes {
         joining: Option<Duration>,
         whole: Whole,
     ) -> Result<Arc<Ranks>> {
-        self.ensure_possible()?;
+        let pes = self.count()?;
         if !self.from_env && matches!(whole, Whole::Threads) {
             copies::warn_once();
         }
@@ -177,7 +180,7 @@ impl Pes {
             Whole::Threads => Algorithms::here(),
             Whole::Processes(_) => Algorithms::of(Fabric::Processes),
             Whole::Mpi(processes) => processes.algorithms(),
-            Whole::Loopback(end) => end.algorithms(self.pes),
+            Whole::Loopback(end) => end.algorithms(pes),
         };
         // All processes decide by one number, even if they may use different cores.
         let cores = match &whole {
@@ -186,7 +189,7 @@ impl Pes {
             _ => topology.usable_cores(),
         };
         let waiting = self.waiting.unwrap_or_default();
-        if waiting == Waiting::Spin && self.pes as usize > cores {
+        if waiting == Waiting::Spin && self.pes > cores {
             event(&format!(
                 "{} PEs spin on {cores} usable cores: each waits whole time slices for the others; \
                  use spin-yield-park",
@@ -195,7 +198,6 @@ impl Pes {
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let Self {
-            pes,
             heap_bytes,
             heap_align,
             statics_bytes,
@@ -235,7 +237,7 @@ impl Pes {
             Whole::Mpi(processes) => processes.job(config)?,
             Whole::Loopback(end) => end.job(config)?,
         };
-        let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes, warns)?;
+        let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, pes, warns)?;
         if let Some(share) = self.online {
             choices.refine(share);
         }

@@ -6,7 +6,7 @@ use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, Syn
 use consort_native::{Operands, Site};
 
 use super::{plan_cache::Key, plans::Ready, state::Hold};
-use crate::{Error, Result};
+use crate::{Error, Result, error::CallError};
 
 /// The operator and its name, if contributions are combined.
 pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
@@ -139,5 +139,9 @@ impl Hold<'_> {
 
 fn check_root(call: &CallSpec) -> Result<()> {
     let CallSpec { root, pes, .. } = *call;
-    if root.0 < pes { Ok(()) } else { Err(Error::RootOutOfRange { root, pes }) }
+    if root.0 < pes {
+        Ok(())
+    } else {
+        Err(CallError::RootOutOfRange { root, pes: pes as usize }.into())
+    }
 }

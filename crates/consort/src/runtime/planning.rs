@@ -13,7 +13,7 @@ use super::{
     plans::Ready,
     state::Hold,
 };
-use crate::{ChosenBy, Error, Result};
+use crate::{Error, Result, error::CallError, tune::ChosenBy};
 
 impl Hold<'_> {
     /// Selects the candidate that serves a call.
@@ -112,7 +112,7 @@ impl Hold<'_> {
         let name = format!("{name} by {candidate}{of}{within}");
         let number = CallNumber::new(self.endpoint.job(), &name);
         let number = number.map_err(|NumbersExhausted { most }| match self.ensure_sound() {
-            Ok(()) => Error::Calls { most },
+            Ok(()) => Error::Call(CallError::Calls { most }),
             Err(failed) => failed,
         })?;
         let capabilities = self.choices.borrow().algorithms().capabilities(call);

@@ -13,7 +13,7 @@ use super::{
     refinement::{Kind, Refinements},
     state::Hold,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, error::CallError};
 
 impl Hold<'_> {
     /// Makes a call by the candidate that refinement selects.
@@ -65,7 +65,7 @@ impl Hold<'_> {
                         kind.refinement.record_time(u64::try_from(took_ns).unwrap_or(u64::MAX));
                         return Ok(());
                     }
-                    Err(Error::Plan(PlanError::Incapable { .. }))
+                    Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
                         if index != kind.refinement.incumbent() =>
                     {
                         kind.refinement.drop_candidate(index);

@@ -19,7 +19,10 @@ use super::{
     refinement::Refinements,
     selection::Choices,
 };
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    error::{CallError, LaunchError},
+};
 
 /// The PE is in a call of one of its teams.
 const INSIDE: u8 = 1;
@@ -167,7 +170,7 @@ impl State {
         while !handles.is_zero() {
             self.ensure_sound()?;
             if begun.elapsed() > PATIENCE {
-                return Err(Error::StillShared { handles: handles.get() });
+                return Err(LaunchError::StillShared { handles: handles.get() }.into());
             }
             self.endpoint.progress();
             thread::sleep(LOOK);
@@ -203,7 +206,7 @@ impl State {
             self.fail_abandoned();
         }
         if before & INSIDE != 0 {
-            return Err(Error::Reentrant);
+            return Err(CallError::Reentrant.into());
         }
         let inside = Inside(&self.presence);
         begin(&self.endpoint);
@@ -297,10 +300,14 @@ impl<'p> Hold<'p> {
         self.state
     }
 
-    /// Returns [`Error::Freed`] once the team is freed.
+    /// Returns [`CallError::Freed`] once the team is freed.
     #[inline(always)]
     pub(crate) fn ensure_alive(&self) -> Result<()> {
-        if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
+        if self.generation == self.state.generation.get() {
+            Ok(())
+        } else {
+            Err(CallError::Freed.into())
+        }
     }
 
     /// Enters a call. Rejects calls from within a call, and calls of a freed team.

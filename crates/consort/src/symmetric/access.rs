@@ -3,9 +3,9 @@
 use consort_fabric::{Operator, Rank};
 
 use super::{element::Element, memory::Symmetric};
-#[cfg(doc)]
-use crate::Error;
 use crate::Result;
+#[cfg(doc)]
+use crate::{Error, error::CallError};
 
 /// The bytes that [`Symmetric::fill`] copies at a time, from a core's first-level cache.
 const FILLED_BYTES: usize = 4096;
@@ -15,7 +15,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// may be changed. The put is complete after [`Symmetric::quiet`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
         self.run(|area| area.put(to, first, data))
     }
@@ -23,19 +23,51 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// Copies elements of `from`'s part, starting at element `first`, into `data`. One-sided.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
         self.run(|area| area.get(from, first, data))
+    }
+
+    /// Sets one element of `to`'s part, as OpenSHMEM's `shmem_p`. One-sided. The put is complete
+    /// after [`Symmetric::quiet`].
+    ///
+    /// # Errors
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let results = Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let cell = world.symmetric::<u32>(1)?;
+    ///     cell.put_one(world.right(), 0, world.rank().0)?;
+    ///     world.barrier()?;
+    ///     Ok((cell.load(0)?, cell.get_one(world.right(), 0)?))
+    /// })?;
+    /// assert_eq!(results, [(2, 0), (0, 1), (1, 2)]);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn put_one(&self, to: Rank, index: usize, value: T) -> Result<()> {
+        self.put(to, index, &[value])
+    }
+
+    /// Returns one element of `from`'s part, as OpenSHMEM's `shmem_g`. One-sided.
+    ///
+    /// # Errors
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    pub fn get_one(&self, from: Rank, index: usize) -> Result<T> {
+        let mut value = T::zeroed();
+        self.get(from, index, std::slice::from_mut(&mut value))?;
+        Ok(value)
     }
 
     /// Combines `data` with `from`'s part, starting at element `first`:
     /// `data[i] = data[i] (op) part[i]`. One-sided.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// # use consort::{Max, Pes, Rank};
+    /// # use consort::{Pes, Rank, ops::Max};
     /// Pes::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let highest = world.symmetric::<u64>(1)?;
@@ -63,7 +95,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// One-sided: returns when `data` may be changed.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -83,7 +115,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// the previous one. One-sided.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -101,25 +133,23 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// Reads one element of this PE's part.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn load(&self, index: usize) -> Result<T> {
-        let mut value = T::zeroed();
-        self.get(self.state.endpoint.rank(), index, std::slice::from_mut(&mut value))?;
-        Ok(value)
+        self.get_one(self.state.endpoint.rank(), index)
     }
 
     /// Sets one element of this PE's part.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn store(&self, index: usize, value: T) -> Result<()> {
-        self.put(self.state.endpoint.rank(), index, &[value])
+        self.put_one(self.state.endpoint.rank(), index, value)
     }
 
     /// Returns all elements of this PE's part.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], [`Error::Freed`].
+    /// [`Error::PeFailed`], [`CallError::Freed`].
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut elements = vec![T::zeroed(); self.len()];
         self.get(self.state.endpoint.rank(), 0, &mut elements)?;
@@ -129,7 +159,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// Sets all elements of this PE's part to `value`.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], [`Error::Freed`].
+    /// [`Error::PeFailed`], [`CallError::Freed`].
     ///
     /// ```
     /// # use consort::Pes;
@@ -139,7 +169,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     ///     table.range(10..20)?.fill(0.5)?;
     ///     table.range(9..12)?.to_vec()
     /// })?;
-    /// assert_eq!(all[1].1, [f64::INFINITY, 0.5, 0.5]);
+    /// assert_eq!(all[1], [f64::INFINITY, 0.5, 0.5]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn fill(&self, value: T) -> Result<()> {
@@ -160,7 +190,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// memory at any time, so read and write it atomically.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
         self.run(|area| area.address(pe, index))
     }

@@ -10,7 +10,7 @@ use super::{
     element::Element,
     word::{Word, width_of},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, error::CallError};
 
 /// An allocation, from the view of a PE or another thread.
 pub(super) struct Area<'a, T> {
@@ -26,10 +26,10 @@ pub(super) struct Area<'a, T> {
 impl<T: Element> Area<'_, T> {
     /// Returns the rank in the world of a rank in the team.
     fn pe(&self, rank: Rank) -> Result<Rank> {
-        self.ranks.get(rank.index()).copied().ok_or_else(|| {
-            let pes = u32::try_from(self.ranks.len()).unwrap_or(u32::MAX);
-            Error::RankOutOfRange { rank, pes }
-        })
+        self.ranks
+            .get(rank.index())
+            .copied()
+            .ok_or_else(|| CallError::RankOutOfRange { rank, pes: self.ranks.len() }.into())
     }
 
     /// Returns the offset of `count` elements starting at `first`.
@@ -43,7 +43,7 @@ impl<T: Element> Area<'_, T> {
             Some(end) if end <= self.len => Ok(self.offset + first * size_of::<T>()),
             _ => {
                 let end = end.unwrap_or(usize::MAX);
-                Err(Error::OutOfBounds { first, end, len: self.len })
+                Err(CallError::OutOfBounds { first, end, len: self.len }.into())
             }
         }
     }

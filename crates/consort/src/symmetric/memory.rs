@@ -11,15 +11,18 @@ use std::{
 use consort_native::{Block, Buffer, Endpoint, HeapError, Job};
 
 use super::{area::Area, element::Element, shared::SharedSymmetric};
+#[cfg(doc)]
+use crate::Error;
 use crate::{
-    Error, Result, Team,
+    Result, Team,
+    error::CallError,
     runtime::state::{Hold, State},
 };
 
 /// The same number of elements on every PE of a team, initially 0; from [`Team::symmetric`].
 ///
 /// Ranks are ranks in that team. Collectives of other teams may use it too, if their PEs are in its
-/// team. Once its team is freed, its own operations return [`Error::Freed`].
+/// team. Once its team is freed, its own operations return [`CallError::Freed`].
 ///
 /// Every PE may read and write every part at any time, so there are no references into it: elements
 /// are copied in and out, each byte atomically. A copy that races with another yields a mixture of
@@ -39,7 +42,7 @@ use crate::{
 ///     world.barrier()?; // all PEs' puts are
 ///     inbox.load(0)
 /// })?;
-/// assert_eq!((ranks[0].1, ranks[1].1), (3, 0));
+/// assert_eq!(ranks, [3, 0, 1, 2]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Symmetric<'p, T: Element, E = Whole> {
@@ -113,7 +116,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// call, which reveals a mismatch, contains the length of its memory, but not the position.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`].
+    /// [`CallError::OutOfBounds`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -153,7 +156,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         let is_counted = first.is_some() && end.is_some();
         let [from, to] = [first, end].map(|bound| bound.unwrap_or(usize::MAX));
         if !is_counted || from > to || to > self.len {
-            return Err(Error::OutOfBounds { first: from, end: to, len: self.len });
+            return Err(CallError::OutOfBounds { first: from, end: to, len: self.len }.into());
         }
         Ok(Symmetric {
             state: self.state,
@@ -213,10 +216,10 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// Creates a handle on the same memory for other threads of this PE's program. Local.
     ///
     /// # Errors
-    /// [`Error::Freed`].
+    /// [`CallError::Freed`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank, Until};
+    /// # use consort::{Pes, Rank, symmetric::Until};
     /// Pes::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let flags = world.symmetric::<u32>(1)?;

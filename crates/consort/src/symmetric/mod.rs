@@ -15,3 +15,61 @@ pub(crate) mod memory;
 pub(crate) mod shared;
 mod signals;
 pub(crate) mod word;
+
+/// # Example
+/// PEs take work items from a shared counter until none is left.
+///
+/// ```
+/// use consort::{Pes, Rank, ops::Sum, symmetric::Atomic};
+///
+/// const ITEMS: u64 = 100;
+/// let results = Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let next = world.symmetric::<u64>(1)?; // only PE 0's is used
+///     let mut done = 0_u64;
+///     while next.atomic(Rank(0), 0, Atomic::FetchAdd(1))? < ITEMS {
+///         done += 1;
+///     }
+///     world.all_reduce(done, Sum)
+/// })?;
+/// assert_eq!(results, [ITEMS; 3]);
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::Atomic;
+/// A change of a word that signals its PE that data has arrived.
+///
+/// # Example
+/// Several puts, a fence, and one signal for all of them.
+/// [`Symmetric::put_signal`](memory::Symmetric::put_signal) does the same for one put.
+///
+/// ```
+/// use consort::{Pes, Rank, symmetric::{Signal, Until}};
+///
+/// Pes::threads(2).run(|pe| {
+///     let world = pe.world();
+///     let data = world.symmetric::<f64>(100)?;
+///     let arrived = world.symmetric::<u64>(1)?;
+///     if world.rank() == Rank(0) {
+///         data.put(Rank(1), 0, &[1.0, 2.0])?;
+///         data.put(Rank(1), 98, &[3.0, 4.0])?;
+///         data.fence()?; // the puts are visible before the signal
+///         arrived.signal(Rank(1), 0, Signal::Add(1))?;
+///     } else {
+///         arrived.wait_until(0, Until::AtLeast(1))?;
+///         assert_eq!((data.load(1)?, data.load(99)?), (2.0, 4.0));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::Signal;
+#[doc(inline)]
+pub use consort_fabric::Until;
+pub use element::Element;
+pub use memory::{Ranged, SymmetricRange, Whole};
+pub use shared::SharedSymmetric;
+pub use word::Word;
+
+pub use crate::counter::Counter;

@@ -8,6 +8,10 @@ use consort_native::{Block, Counted, Endpoint, OneSided, Tally};
 use super::{area::Area, element::Element, word::Word};
 #[cfg(doc)]
 use crate::Symmetric;
+#[cfg(doc)]
+use crate::error::CallError;
+#[cfg(doc)]
+use crate::error::LaunchError;
 use crate::{Error, Result};
 
 /// A handle for any thread on symmetric memory or a range of it, from [`Symmetric::share`].
@@ -18,11 +22,12 @@ use crate::{Error, Result};
 ///
 /// Handles are counted, including clones. While one exists, the memory is not reused, even if all
 /// PEs have dropped theirs or have freed the team. All handles of a PE must be dropped before the
-/// PE ends. When its program returns, the PE waits for that, and fails with [`Error::StillShared`]
-/// after a second. A handle that is used later still accesses the same memory.
+/// PE ends. When its program returns, the PE waits for that, and fails with
+/// [`LaunchError::StillShared`] after a second. A handle that is used later still accesses the same
+/// memory.
 ///
 /// ```
-/// use consort::{Pes, Rank, Signal, Until};
+/// use consort::{Pes, Rank, symmetric::{Signal, Until}};
 ///
 /// let received = Pes::threads(2).run(|pe| {
 ///     let world = pe.world();
@@ -39,7 +44,7 @@ use crate::{Error, Result};
 ///     full.wait_until(0, Until::Equals(1))?;
 ///     line.load(7)
 /// })?;
-/// assert_eq!(received[1].1, 5);
+/// assert_eq!(received[1], 5);
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct SharedSymmetric<T: Element> {
@@ -110,7 +115,7 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::put`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
         self.sound_area()?.put(to, first, data)
     }
@@ -118,15 +123,33 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::get`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
         self.sound_area()?.get(from, first, data)
+    }
+
+    /// As [`Symmetric::put_one`].
+    ///
+    /// # Errors
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    pub fn put_one(&self, to: Rank, index: usize, value: T) -> Result<()> {
+        self.put(to, index, &[value])
+    }
+
+    /// As [`Symmetric::get_one`].
+    ///
+    /// # Errors
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    pub fn get_one(&self, from: Rank, index: usize) -> Result<T> {
+        let mut value = T::zeroed();
+        self.get(from, index, std::slice::from_mut(&mut value))?;
+        Ok(value)
     }
 
     /// As [`Symmetric::put_strided`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -144,7 +167,7 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::get_strided`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -162,7 +185,7 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::put_signal`], with flags that are also shared.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When the flags belong to another job.
@@ -208,7 +231,7 @@ impl<T: Word> SharedSymmetric<T> {
     /// As [`Symmetric::atomic`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
         self.sound_area()?.atomic(at, index, operation)
     }
@@ -233,7 +256,7 @@ impl<T: Word> SharedSymmetric<T> {
     /// wait, it drives no nonblocking calls, and does not end when all other PEs have finished.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
         let value = self.wait(index, until, None)?;
         Ok(value.expect("a wait without a limit ends with a word"))
@@ -243,7 +266,7 @@ impl<T: Word> SharedSymmetric<T> {
     /// may be called again.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn wait_until_timeout(
         &self,
         index: usize,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
 use super::{element::Element, memory::Symmetric, word::Word};
+#[cfg(doc)]
+use crate::error::CallError;
 use crate::{Error, Result};
 
 impl<T: Element, E> Symmetric<'_, T, E> {
@@ -12,10 +14,10 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// `flags` there. A PE that waits for the signal then sees the data.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// use consort::{Pes, Rank, Signal, Until};
+    /// use consort::{Pes, Rank, symmetric::{Signal, Until}};
     ///
     /// Pes::threads(2).run(|pe| {
     ///     let world = pe.world();
@@ -50,7 +52,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// the old value. Operands are bits, from [`Word::to_bits`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T>
     where
         T: Word,
@@ -73,7 +75,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// the signal sees the data that this PE put before its last [`Symmetric::fence`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()>
     where
         T: Word,
@@ -88,7 +90,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// Words are compared as unsigned. The bits of a negative value are `Word::to_bits(-1_i32)`.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to
     /// change the word: all others have finished, or are themselves waiting.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T>
     where
@@ -102,7 +104,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// called again. During the wait, it is not an error that no PE is left to change the word.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn wait_until_timeout(
         &self,
         index: usize,

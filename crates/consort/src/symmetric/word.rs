@@ -41,11 +41,11 @@ mod sealed {
 
 /// An integer of 32 or 64 bits for one-sided atomic operations.
 ///
-/// Operands of [`Atomic`](crate::Atomic), [`Signal`](crate::Signal) and [`Until`](crate::Until) are
-/// bits, from [`Word::to_bits`]. Operations on a 32-bit word use the low 32 bits of an operand. But
-/// a wait compares all 64 bits with the word's, whose high 32 are 0. Comparisons are unsigned, so
-/// negative integers are greater than all others. To store a float, store its bits in a `u32` or a
-/// `u64`.
+/// Operands of [`Atomic`](crate::symmetric::Atomic), [`Signal`](crate::symmetric::Signal) and
+/// [`Until`](crate::symmetric::Until) are bits, from [`Word::to_bits`]. Operations on a 32-bit word
+/// use the low 32 bits of an operand. But a wait compares all 64 bits with the word's, whose high
+/// 32 are 0. Comparisons are unsigned, so negative integers are greater than all others. To store a
+/// float, store its bits in a `u32` or a `u64`.
 ///
 /// `u32`, `i32`, `u64`, `i64`, `usize` and `isize` are words, and no other type can become one. An
 /// operation accesses 4 or 8 bytes from the start of the element. With a shorter type it could
@@ -57,7 +57,7 @@ mod sealed {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// # use consort::Word;
+/// # use consort::symmetric::Word;
 /// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 /// #[repr(C)]
 /// struct Nothing;

@@ -5,10 +5,13 @@ use std::{
     time::Instant,
 };
 
-use consort::{AsyncVariant, Error, Pes, Rank, Result, Team, Waiting};
+use consort::{Error, Pes, Rank, Result, Team, Waiting, async_broadcasts::AsyncVariant};
 use consort_conformance::turns::{LIMIT, alone, note};
 
-use crate::jobs::{SOON, pes_of};
+use crate::{
+    data::count,
+    jobs::{SOON, pes_of},
+};
 
 /// Lengths of messages: nothing, a few bytes, a chunk, several.
 const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
@@ -21,27 +24,27 @@ fn message(source: Rank, number: usize) -> Vec<u8> {
 }
 
 /// Returns all messages of the first `sources` PEs, as PE `but` receives them.
-fn all_of(sources: u32, messages: usize, but: Rank, pes: u32) -> Vec<Vec<Vec<u8>>> {
+fn all_of(sources: usize, messages: usize, but: Rank, pes: usize) -> Vec<Vec<Vec<u8>>> {
     let of = |source: Rank| {
-        let sends = source.0 < sources && source != but;
+        let sends = source.index() < sources && source != but;
         (0..if sends { messages } else { 0 }).map(|number| message(source, number)).collect()
     };
-    (0..pes).map(Rank).map(of).collect()
+    (0..pes).map(Rank::new).map(of).collect()
 }
 
 /// The first `sources` PEs broadcast `messages` each, with other calls in between.
-fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize) {
+fn all_arrive(pes: usize, waiting: Waiting, k: u32, sources: usize, messages: usize) {
     // Both orders are correct. With the published one, sources starve and others store data.
     let is_published = pes <= 5 && k.is_multiple_of(2);
     let variant = if is_published { AsyncVariant::Published } else { AsyncVariant::Fair };
     note(format!("{pes} PEs that {waiting}, k = {k}, {variant:?}, {sources} sources"));
     let all = pes_of(pes).waiting(waiting).run(|pe| {
         let world = pe.world();
-        let mut got = vec![Vec::new(); pes as usize];
+        let mut got = vec![Vec::new(); pes];
         let handler = |source: Rank, data: &[u8]| got[source.index()].push(data.to_vec());
         let mut broadcasts = world.async_broadcasts_by(k, variant, handler)?;
         for number in 0..messages {
-            if world.rank().0 < sources {
+            if world.rank().index() < sources {
                 broadcasts.broadcast(&message(world.rank(), number))?;
             }
             match number % 3 {
@@ -53,7 +56,7 @@ fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize)
         broadcasts.close()?;
         Ok(got)
     });
-    for (rank, got) in all.expect("nobody fails") {
+    for (rank, got) in all.expect("nobody fails").into_ranked() {
         assert!(got == all_of(sources, messages, rank, pes), "PE {rank} of {pes}, k = {k}");
     }
 }
@@ -62,7 +65,7 @@ fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize)
 fn every_message_arrives_once_and_in_order() {
     alone(LIMIT, || {
         for pes in [1, 2, 3, 5, 8] {
-            for k in 1..pes.max(2) {
+            for k in 1..count(pes).max(2) {
                 for sources in [1, pes] {
                     all_arrive(pes, Waiting::SpinYield, k, sources, 7);
                     all_arrive(pes, Waiting::SpinYieldPark, k, sources, 7);
@@ -99,14 +102,13 @@ fn pe_that_waits_elsewhere_forwards_messages() {
                     flag.fetch_add(Rank(0), 0, 1)?;
                 }
                 if world.rank() == Rank(0) {
-                    flag.wait_until(0, consort::Until::Equals(1))?;
+                    flag.wait_until(0, consort::symmetric::Until::Equals(1))?;
                 }
                 world.barrier()?;
                 broadcasts.close()?;
                 Ok(bytes)
             });
-            let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
-            assert_eq!(all, [500_000, 500_000, 0, 500_000, 500_000]);
+            assert_eq!(all.expect("nobody fails"), [500_000, 500_000, 0, 500_000, 500_000]);
         }
     });
 }
@@ -134,8 +136,7 @@ fn waiting_pe_gets_incoming_messages() {
             broadcasts.close()?;
             Ok(received.into_inner())
         });
-        let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
-        assert_eq!(all, [15, 14, 14, 14]);
+        assert_eq!(all.expect("nobody fails"), [15, 14, 14, 14]);
     });
 }
 
@@ -153,8 +154,7 @@ fn last_pe_learns_that_all_have_closed() {
             broadcasts.close()?;
             Ok(messages)
         });
-        let all: Vec<u32> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
-        assert_eq!(all, [2, 1, 1]);
+        assert_eq!(all.expect("nobody fails"), [2, 1, 1]);
     });
 }
 
@@ -178,7 +178,7 @@ fn several_at_once_and_handlers_that_call_the_library() {
             world.barrier()?;
             Ok([counts.load(0)?, counts.load(1)?])
         });
-        assert_eq!(all.expect("nobody fails")[0].1, [6, 12]);
+        assert_eq!(all.expect("nobody fails")[0], [6, 12]);
     });
 }
 

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use consort::{Barrier, Error};
+use consort::{
+    Barrier, Error,
+    error::{Failure, LaunchError},
+};
 
 /// Runs `body` on `threads` threads.
 fn on_threads(threads: usize, body: impl Fn(usize) + Sync) {
@@ -105,12 +108,15 @@ fn a_members_panic_reaches_the_others() {
 fn barrier_limits_its_members() {
     let barrier = Barrier::new(1);
     let member = barrier.join().expect("room");
-    assert!(matches!(barrier.join(), Err(Error::JoinedAlready { .. })));
+    assert!(matches!(barrier.join(), Err(Error::Launch(LaunchError::JoinedAlready { .. }))));
     let other = thread::scope(|scope| scope.spawn(|| barrier.join().map(drop)).join());
-    assert_eq!(other.expect("no panic"), Err(Error::Full { pes: 1 }));
+    assert_eq!(other.expect("no panic"), Err(Error::Launch(LaunchError::Full { pes: 1 })));
     assert_eq!(member.arrive_and_drop(), Ok(()));
-    assert_eq!(Barrier::new(0).join().map(drop), Err(Error::NoPes));
-    assert!(matches!(Barrier::new(1_000_000).join(), Err(Error::TooManyPes { .. })));
+    assert_eq!(Barrier::new(0).join().map(drop), Err(Error::Launch(LaunchError::NoPes)));
+    assert!(matches!(
+        Barrier::new(1_000_000).join(),
+        Err(Error::Launch(LaunchError::TooManyPes { .. }))
+    ));
 }
 
 #[test]
@@ -128,7 +134,7 @@ fn place_of_a_dropped_member_stays_taken() {
         assert_eq!(barrier.join().expect("room").arrive_and_drop(), Ok(()));
         let member = barrier.join().map(drop);
         has_tried.wait();
-        assert_eq!(member, Err(Error::Full { pes: 2 }));
+        assert_eq!(member, Err(Error::Launch(LaunchError::Full { pes: 2 })));
         assert_eq!(stays.join().expect("no panic"), Ok(()));
     });
 }
@@ -137,7 +143,7 @@ fn place_of_a_dropped_member_stays_taken() {
 #[test]
 fn members_are_replaced_until_one_drops_out() {
     let barrier = Barrier::new(2);
-    let alone = |then: fn(consort::Member) -> consort::Result<()>| {
+    let alone = |then: fn(consort::BarrierMember) -> consort::Result<()>| {
         thread::scope(|scope| scope.spawn(|| then(barrier.join()?)).join().expect("no panic"))
     };
     thread::scope(|scope| {
@@ -148,10 +154,10 @@ fn members_are_replaced_until_one_drops_out() {
         for _ in 0..2 {
             assert_eq!(alone(|member| member.wait().map(drop)), Ok(()));
         }
-        assert_eq!(alone(consort::Member::arrive_and_drop), Ok(()));
+        assert_eq!(alone(consort::BarrierMember::arrive_and_drop), Ok(()));
         assert_eq!(stays.join().expect("no panic"), vec![Ok(()); 4]);
     });
-    assert_eq!(alone(|_| Ok(())), Err(Error::Full { pes: 2 }));
+    assert_eq!(alone(|_| Ok(())), Err(Error::Launch(LaunchError::Full { pes: 2 })));
 }
 
 #[test]
@@ -159,7 +165,10 @@ fn members_wait_until_their_time_limit() {
     let limit = Duration::from_millis(100);
     let barrier = Barrier::new(2).joining(limit);
     let member = barrier.join().expect("room");
-    assert!(matches!(member.wait(), Err(Error::Missing(_))), "nobody else joins");
+    assert!(
+        matches!(member.wait(), Err(Error::TimedOut(Failure::Missing { .. }))),
+        "nobody else joins"
+    );
     let barrier = Barrier::new(2);
     let ended = thread::scope(|scope| {
         let late = scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! Choices are refined in the same way on all PEs, regardless of their call sites and closures, and
 //! of the plans that each still has.
 
-use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{Pes, Rank, Result, Team, ops::Sum, sync_modes::SyncModes, tune::Collective};
 use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone, note},
@@ -20,7 +20,7 @@ const TIMES: usize = consort_tuner::online::TIMES;
 macro_rules! sites {
     ($($site:ident)*) => {$(
         mod $site {
-            use consort::{Rank, Result, Sum, Team};
+            use consort::{Rank, Result, Team, ops::Sum};
 
             #[inline(never)]
             pub(super) fn sum(team: Team<'_>, value: u64) -> Result<u64> {
@@ -49,7 +49,7 @@ sites!(one two);
 
 /// Makes the calls of all PEs, drawn from `program`, at call sites that each PE draws itself.
 fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
-    let (pes, me) = (u64::from(team.size()), u64::from(team.rank().0));
+    let (pes, me) = (team.size() as u64, u64::from(team.rank().0));
     let (mut program, mut own) = (Random(seed), Random(!seed ^ me));
     let all_ranks = pes * (pes - 1) / 2;
     for call in 0..calls {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pes, Rank, Result, Waiting};
+use consort::{Error, Pes, Rank, Result, Waiting, error::CallError};
 use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone},
@@ -21,19 +21,19 @@ fn each_put_is_counted_once() {
     for (pes, waiting) in [(1, Waiting::SpinYield), (2, Waiting::SpinYield), (6, Waiting::EVERY[2])]
     {
         on(Pes::threads(pes).waiting(waiting), |world| {
-            let (me, pes) = (world.rank(), u64::from(world.size()));
-            let inbox = world.symmetric::<u64>(world.size() as usize)?;
+            let (me, pes) = (world.rank(), world.size() as u64);
+            let inbox = world.symmetric::<u64>(world.size())?;
             let arrived = world.counter()?;
             let others = world.counter()?;
             for number in 1..=PUTS {
-                for to in (0..world.size()).map(Rank) {
+                for to in world.ranks() {
                     inbox.put_counted(to, me.index(), &[number], &arrived)?;
                 }
                 assert!(arrived.get()? <= PUTS * pes);
             }
             assert_eq!(arrived.wait(PUTS * pes)?, PUTS * pes);
             assert_eq!((arrived.get()?, others.get()?), (PUTS * pes, 0));
-            let mut last = vec![0; world.size() as usize];
+            let mut last = vec![0; world.size()];
             inbox.get(me, 0, &mut last)?;
             assert!(last.iter().all(|&number| number == PUTS), "{last:?}");
             world.barrier()
@@ -78,7 +78,7 @@ fn an_owner_knows_when_its_buffer_is_free() {
         on(Pes::threads(pes), |world| {
             let buffer = world.symmetric::<u64>(WORDS)?;
             let (full, empty) = (world.counter()?, world.counter()?);
-            let consumers = u64::from(world.size()) - 1;
+            let consumers = world.size() as u64 - 1;
             let mut data = vec![0; WORDS];
             for round in 1..=ROUNDS {
                 if world.rank() == Rank(0) {
@@ -86,12 +86,12 @@ fn an_owner_knows_when_its_buffer_is_free() {
                     empty.wait((round - 1) * consumers)?;
                     buffer.put(Rank(0), 0, &data)?;
                     buffer.fence()?;
-                    for to in (1..world.size()).map(Rank) {
+                    for to in world.ranks().skip(1) {
                         buffer.put_counted(to, 0, &[], &full)?;
                     }
                 } else {
                     full.wait(round)?;
-                    buffer.get_notify(Rank(0), 0, &mut data, &empty)?;
+                    buffer.get_counted(Rank(0), 0, &mut data, &empty)?;
                     assert!(data.iter().all(|&word| word == round), "in round {round}");
                 }
             }
@@ -141,7 +141,7 @@ fn a_count_ends_a_wait() {
             if world.rank() == Rank(0) {
                 thread::sleep(Duration::from_millis(30));
                 word.put_counted(Rank(1), 0, &[4], &arrived)?;
-                word.get_notify(Rank(1), 0, &mut [0], &arrived)?;
+                word.get_counted(Rank(1), 0, &mut [0], &arrived)?;
             } else {
                 assert!(arrived.wait(1)? >= 1);
                 assert_eq!((word.load(0)?, arrived.wait(2)?), (4, 2));
@@ -149,6 +149,55 @@ fn a_count_ends_a_wait() {
             world.barrier()
         });
     }
+}
+
+/// A count that is added follows the puts before the last fence, in both directions of a ring.
+#[test]
+fn counts_without_data_follow_fenced_puts() {
+    const ROUNDS: u64 = 200;
+    for waiting in Waiting::EVERY {
+        on(Pes::threads(2).waiting(waiting), |world| {
+            let data = world.symmetric::<u64>(100)?;
+            let (full, empty) = (world.counter()?, world.counter()?);
+            for round in 1..=ROUNDS {
+                data.put(world.right(), 0, &[round; 99])?;
+                data.put_one(world.right(), 99, round)?;
+                data.fence()?;
+                full.add(world.right(), 1)?;
+                full.wait(round)?;
+                assert_eq!(data.to_vec()?, [round; 100]);
+                empty.add(world.left(), 1)?; // it may put the next round's
+                empty.wait(round)?;
+            }
+            assert_eq!((full.get()?, empty.get()?), (ROUNDS, ROUNDS));
+            world.barrier()
+        });
+    }
+}
+
+#[test]
+fn counts_of_all_pes_add_up() {
+    on(Pes::threads(4), |world| {
+        let (total, data) = (world.counter()?, world.symmetric::<u64>(1)?);
+        for _ in 0..500 {
+            total.add(Rank(2), u64::from(world.rank().0) + 1)?;
+            data.put_counted(Rank(2), 0, &[1], &total)?;
+        }
+        if world.rank() == Rank(2) {
+            let all = 500 * (1 + 2 + 3 + 4 + 4);
+            assert_eq!(total.wait(all)?, all);
+        }
+        world.barrier()?;
+        // A counter wraps around.
+        total.set(5)?;
+        total.add(world.rank(), 0)?;
+        total.add(world.rank(), u64::MAX)?;
+        assert_eq!(total.get()?, 4);
+        let stranger = Error::Call(CallError::RankOutOfRange { rank: Rank(4), pes: 4 });
+        assert_eq!(total.add(Rank(4), 1), Err(stranger));
+        assert_eq!(total.get()?, 4);
+        world.barrier()
+    });
 }
 
 /// A PE that waits or polls gets the error of another PE's panic; so does a sender.
@@ -173,7 +222,8 @@ fn a_pe_that_panics_ends_waits_for_counts() {
                     2 => {
                         let put = || word.put_counted(Rank(1), 0, &[1], &arrived);
                         failed(std::iter::from_fn(|| Some(put())).find_map(Result::err));
-                        failed(word.get_notify(Rank(1), 0, &mut [0], &arrived).err());
+                        failed(word.get_counted(Rank(1), 0, &mut [0], &arrived).err());
+                        failed(arrived.add(Rank(1), 1).err());
                         failed(arrived.set(0).err());
                     }
                     _ => panic!("as planned"),
@@ -211,10 +261,10 @@ fn out_of_bounds_put_is_not_counted() {
     on(Pes::threads(2), |world| {
         let memory = world.symmetric::<u64>(4)?;
         let counter = world.counter()?;
-        let bounds = |first, end| Some(Error::OutOfBounds { first, end, len: 4 });
+        let bounds = |first, end| Some(Error::Call(CallError::OutOfBounds { first, end, len: 4 }));
         for to in [Rank(0), Rank(1)] {
             let put = |first, len| memory.put_counted(to, first, &vec![1; len], &counter).err();
-            let get = |first, len| memory.get_notify(to, first, &mut vec![1; len], &counter).err();
+            let get = |first, len| memory.get_counted(to, first, &mut vec![1; len], &counter).err();
             let calls: [&dyn Fn(usize, usize) -> Option<Error>; 2] = [&put, &get];
             for call in calls {
                 assert_eq!(call(0, 5), bounds(0, 5));
@@ -223,9 +273,9 @@ fn out_of_bounds_put_is_not_counted() {
                 assert_eq!(call(usize::MAX, 2), bounds(usize::MAX, usize::MAX));
             }
         }
-        let stranger = Some(Error::RankOutOfRange { rank: Rank(2), pes: 2 });
+        let stranger = Some(Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 }));
         assert_eq!(memory.put_counted(Rank(2), 0, &[1], &counter).err(), stranger);
-        assert_eq!(memory.get_notify(Rank(2), 0, &mut [1], &counter).err(), stranger);
+        assert_eq!(memory.get_counted(Rank(2), 0, &mut [1], &counter).err(), stranger);
         world.barrier()?;
         let mut all = [9; 4];
         memory.get(world.rank(), 0, &mut all)?;

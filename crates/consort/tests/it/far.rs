@@ -6,7 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, SyncModes, Until};
+use consort::{
+    Error, Pes, Rank,
+    error::CallError,
+    ops::Sum,
+    symmetric::{Signal, Until},
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 use consort_sandbox::seeds::seeds;
@@ -27,23 +34,24 @@ fn four() -> Pes {
 fn one_sided_operations_reach_far_memory() {
     let ended = four().run(|pe| {
         let world = pe.world();
-        let (me, pes) = (world.rank().0, world.size());
+        let me = world.rank();
         let memory = world.symmetric::<u64>(100_000)?;
-        let next = Rank((me + 1) % pes);
-        let data: Vec<u64> = (0..99_000).map(|index| u64::from(me) << 32 | index).collect();
+        let next = world.right();
+        let of = |rank: Rank, index: u64| u64::from(rank.0) << 32 | index;
+        let data: Vec<u64> = (0..99_000).map(|index| of(me, index)).collect();
         memory.put_signal(next, 1000, &data, &memory, 0, Signal::Set(7))?;
         memory.wait_until(0, Until::Equals(7))?;
         let mut came = vec![0; 99_000];
-        memory.get(world.rank(), 1000, &mut came)?;
-        let from = (me + pes - 1) % pes;
-        assert!(came.iter().zip(0..).all(|(&word, index)| word == u64::from(from) << 32 | index));
-        for rank in (0..pes).map(Rank) {
+        memory.get(me, 1000, &mut came)?;
+        let from = world.left();
+        assert!(came.iter().zip(0..).all(|(&word, index)| word == of(from, index)));
+        for rank in world.ranks() {
             memory.fetch_add(rank, 1, 1)?;
         }
         world.barrier()?;
         let mut counted = [0];
         memory.get(next, 1, &mut counted)?;
-        assert_eq!(counted, [u64::from(pes)]);
+        assert_eq!(counted, [world.size() as u64]);
         world.barrier()
     });
     ended.expect("no PE fails");
@@ -77,7 +85,7 @@ fn two_level_barrier_is_not_used_around_calls() {
         strict.barrier()?;
         strict.broadcast(pe.world().rank().0, Rank(2))
     });
-    assert!(ended.expect("no PE fails").into_iter().all(|(_, got)| got == 2));
+    assert_eq!(ended.expect("no PE fails"), [2; 4]);
 }
 
 /// These PEs have no counters, which the forced barrier needs. It is not used to free a team.
@@ -86,10 +94,10 @@ fn freed_team_is_reported_under_forced_barrier() {
     let ended = four().force(Collective::Barrier, Candidate::new("central")).run(|pe| {
         let team = pe.world().split(Some(0), 0)?.expect("a colour");
         let refused = team.barrier();
-        assert!(matches!(refused, Err(Error::Plan(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Call(CallError::Plan(_)))), "{refused:?}");
         team.free()?;
-        assert_eq!(team.barrier().err(), Some(Error::Freed));
-        assert_eq!(team.async_broadcasts(|_, _| ()).err(), Some(Error::Freed));
+        assert_eq!(team.barrier().err(), Some(Error::Call(CallError::Freed)));
+        assert_eq!(team.async_broadcasts(|_, _| ()).err(), Some(Error::Call(CallError::Freed)));
         Ok(())
     });
     ended.expect("no PE fails");
@@ -99,7 +107,7 @@ fn freed_team_is_reported_under_forced_barrier() {
 fn calls_that_need_shared_memory_are_refused() {
     let refused = four().run(|pe| {
         let asked = pe.world().async_broadcasts(|_, _| ()).map(drop);
-        assert!(matches!(asked, Err(Error::FarPes(_))), "{asked:?}");
+        assert!(matches!(asked, Err(Error::Call(CallError::FarPes(_)))), "{asked:?}");
         pe.world().barrier()
     });
     refused.expect("no PE fails");
@@ -145,7 +153,7 @@ fn tests_of_requests_wait_for_no_puts() {
         assert!(begun.elapsed() < COMPUTES / 2, "{:?}", begun.elapsed());
         request.wait()
     });
-    assert!(ended.expect("no PE fails").into_iter().all(|(_, sum)| sum == [3]));
+    assert_eq!(ended.expect("no PE fails"), [[3]; 2]);
 }
 
 /// An operation after a long put finds it complete, even if its message is faster.

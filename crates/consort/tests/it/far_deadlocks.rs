@@ -3,7 +3,9 @@
 
 use std::{thread, time::Duration};
 
-use consort::{EAGER_BYTES, Error, Failure, Pes, Rank, Result, Sum, Team, Until};
+use consort::{
+    EAGER_BYTES, Error, Pes, Rank, Result, Team, error::Failure, ops::Sum, symmetric::Until,
+};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 

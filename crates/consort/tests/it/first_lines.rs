@@ -1,9 +1,15 @@
 //! The first line of each public type: a local variable without annotations compiles.
 
 use consort::{
-    Algorithms, AsyncVariant, Atomic, Barrier, Candidate, Collective, Displacements,
-    DisplacementsError, Error, Fabric, MachineShape, Members, Pes, ProcessShape, Rank, Sharing,
-    Signal, Sum, SyncMode, SyncModes, TeamError, Until, Waiting, pieces, pieces_mut,
+    Barrier, Displacements, Error, Pes, Rank, Waiting,
+    async_broadcasts::AsyncVariant,
+    error::{DisplacementsError, Members, TeamError},
+    launch::{Fabric, MachineShape, ProcessShape, Sharing},
+    ops::Sum,
+    pieces, pieces_mut,
+    symmetric::{Atomic, Signal, Until},
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Algorithms, Candidate, Collective},
 };
 
 #[test]
@@ -15,12 +21,12 @@ fn jobs_and_teams() {
         let all = [half, world.of(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
         Ok((sum, all.iter().flatten().count(), grid.row.size()))
     });
-    assert_eq!(results.expect("no PE fails")[0], (Rank(0), (2, 3, 1)));
+    assert_eq!(results.expect("no PE fails")[0], (2, 3, 1));
     let (from_env, per_core) = (Pes::from_env(1), Pes::one_per_core());
     assert!(!format!("{from_env:?} {per_core:?}").is_empty());
     let pool = Pes::threads(2).pool().expect("threads"); // `Pool`
     let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
-    assert_eq!(pooled.expect("no PE fails")[1], (Rank(1), 7));
+    assert_eq!(pooled.expect("no PE fails")[1], 7);
     let job = Pes::threads(1).job().expect("a job"); // `Job`
     let joined = job.join().expect("a rank"); // `Joined`
     let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
@@ -33,7 +39,7 @@ fn jobs_and_teams() {
 fn barriers() {
     let barrier = Barrier::new(1);
     let result = barrier.wait(); // `BarrierWaitResult`
-    let member = barrier.join().expect("a place"); // `Member`
+    let member = barrier.join().expect("a place"); // `BarrierMember`
     assert!(result.is_leader() && member.wait().is_ok());
 }
 

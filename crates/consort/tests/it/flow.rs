@@ -3,7 +3,10 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Collective, Error, Pe, Pes, Rank, Request, Result, SyncModes, Team};
+use consort::{
+    Error, Pe, Pes, Rank, Result, Team, error::CallError, nonblocking::Request,
+    sync_modes::SyncModes, tune::Collective,
+};
 use consort_conformance::{
     data::{Random, affine},
     registry::everything,
@@ -14,7 +17,7 @@ use consort_sandbox::seeds::seeds;
 
 /// The calls of a program: six windows of 64.
 const CALLS: usize = 400;
-const SIZES: [u32; 5] = [9, 12, 17, 33, 70];
+const SIZES: [usize; 5] = [9, 12, 17, 33, 70];
 
 #[derive(Clone, Copy, Debug)]
 enum What {
@@ -99,11 +102,11 @@ impl Open<'_> {
 /// Makes a call, or starts it. The forced algorithm may be unable to serve it, on any PE.
 fn play<'p>(team: Team<'p>, step: &Step) -> Result<Option<Open<'p>>> {
     let (rank, pes, seed) = (team.rank(), team.size(), step.seed);
-    let root = Rank(u32::try_from(step.root % pes as usize).expect("a rank"));
+    let root = Rank::new(step.root % pes);
     let (mine, synced) = (given(seed, rank), team.with(step.sync));
-    let sum = || (0..pes).map(|one| given(seed, Rank(one))).reduce(affine);
+    let sum = || team.ranks().map(|one| given(seed, one)).reduce(affine);
     let sum = || if root == rank { sum() } else { None };
-    let blocks = || (0..pes).map(|one| given(seed, Rank(one))).collect::<Vec<_>>();
+    let blocks = || team.ranks().map(|one| given(seed, one)).collect::<Vec<_>>();
     let blocks = || if root == rank { blocks() } else { Vec::new() };
     match (step.what, step.is_started) {
         (What::Broadcast, false) => assert_eq!(synced.broadcast(mine, root)?, given(seed, root)),
@@ -136,14 +139,15 @@ fn program(pe: &Pe, seed: u64) -> Result<()> {
     let world = pe.world();
     let me = world.rank().0;
     let [alternate, lower] =
-        [u32::from(me.is_multiple_of(3)), u32::from(me < world.size() / 4)].map(Some);
+        [u32::from(me.is_multiple_of(3)), u32::from(world.rank().index() < world.size() / 4)]
+            .map(Some);
     let teams = [
         world,
         world.split(alternate, -i64::from(me))?.expect(PARTS),
         world.split(lower, 0)?.expect(PARTS),
     ];
     let mut random = Random(seed ^ u64::from(me) << 20);
-    let very_late = Random(seed).below(world.size() as usize) == me as usize;
+    let very_late = Random(seed).below(world.size()) == world.rank().index();
     let at = random.below(CALLS / 2);
     let mut open = Vec::new();
     for (index, step) in steps(seed).iter().enumerate() {
@@ -152,7 +156,7 @@ fn program(pe: &Pe, seed: u64) -> Result<()> {
             thread::sleep(Duration::from_millis(60));
         }
         match play(teams[step.team], step) {
-            Err(Error::Plan(_)) => {
+            Err(Error::Call(CallError::Plan(_))) => {
                 for collective in [Collective::Broadcast, Collective::Reduce] {
                     teams[step.team].force(collective, None);
                 }

@@ -1,6 +1,6 @@
 //! A message of more than a gigabyte, between slices, with the automatically chosen algorithm.
 
-use consort::{Collective, Pes, Rank};
+use consort::{Pes, Rank, tune::Collective};
 use consort_conformance::turns::{LIMIT, alone};
 
 /// Eight bytes more than 2^30.
@@ -32,7 +32,7 @@ fn a_gigabyte_arrives_whole() {
     });
     let all = all.expect("a job that goes well");
     let sum = word(WORDS * (WORDS / 2)); // the sum of an odd number of consecutive words from 0
-    for (rank, (found, by)) in all {
+    for (rank, (found, by)) in all.into_ranked() {
         assert_eq!(found, sum, "PE {rank}, by {by:?}");
     }
 }

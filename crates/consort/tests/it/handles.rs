@@ -3,8 +3,10 @@
 use std::{fmt::Debug, sync::Mutex, thread, time::Duration};
 
 use consort::{
-    Atomic, Error, HeapError, Origin, Pes, Rank, Result, SharedSymmetric, Signal, Symmetric, Team,
-    Until, Word,
+    Error, Pes, Rank, Result, Results, Symmetric, Team,
+    error::{CallError, HeapError, LaunchError},
+    launch::Origin,
+    symmetric::{Atomic, SharedSymmetric, Signal, Until, Word},
 };
 use consort_conformance::{
     data::Random,
@@ -13,19 +15,19 @@ use consort_conformance::{
 
 /// Returns the outcomes of a job of `pes` PEs, in memory of either origin.
 fn outcomes<R: Send + 'static>(
-    pes: u32,
+    pes: usize,
     program: impl Fn(Team<'_>) -> Result<R> + Clone + Send + Sync + 'static,
 ) -> [Result<Vec<R>>; 2] {
     [Origin::Private, Origin::Shared].map(|origin| {
         let program = program.clone();
         let pes = Pes::threads(pes).without_wisdom().heap_bytes(1 << 20).memory(origin);
         let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
-        all.map(|all| all.into_iter().map(|(_, result)| result).collect())
+        all.map(Results::into_vec)
     })
 }
 
 fn go_well<R: Debug + Send + 'static>(
-    pes: u32,
+    pes: usize,
     program: impl Fn(Team<'_>) -> Result<R> + Clone + Send + Sync + 'static,
 ) {
     for outcome in outcomes(pes, program) {
@@ -156,7 +158,7 @@ fn strided_copies_match_an_oracle() {
                 let end = places.last().map_or(first, |last| last + 1);
                 let put = memory.put_strided(Rank(1), first, stride, &data[..len], data_stride);
                 if end > LEN {
-                    let error = Error::OutOfBounds { first, end, len: LEN };
+                    let error = Error::Call(CallError::OutOfBounds { first, end, len: LEN });
                     assert_eq!(put, Err(error.clone()));
                     let got =
                         memory.get_strided(Rank(1), first, stride, &mut data[..len], data_stride);
@@ -221,6 +223,34 @@ fn other_threads_use_handles_like_the_pe() {
 }
 
 #[test]
+fn other_threads_put_and_get_single_elements() {
+    go_well(2, |world| {
+        let (me, peer) = (world.rank(), world.right());
+        let shared = world.symmetric::<[u8; 3]>(4)?.share()?;
+        let of = |rank: Rank| [rank.0.to_le_bytes()[0], 8, 9];
+        let puts = thread::spawn(move || -> Result<SharedSymmetric<[u8; 3]>> {
+            shared.put_one(peer, 3, of(me))?;
+            shared.quiet();
+            Ok(shared)
+        });
+        let shared = puts.join().expect("no panic")?;
+        world.barrier()?;
+        let gets = thread::spawn(move || -> Result<()> {
+            assert_eq!((shared.get_one(me, 3)?, shared.get_one(peer, 3)?), (of(peer), of(me)));
+            assert_eq!(shared.get_one(peer, 2)?, [0; 3]);
+            let outside = Error::Call(CallError::OutOfBounds { first: 4, end: 5, len: 4 });
+            assert_eq!(shared.put_one(peer, 4, [1; 3]), Err(outside.clone()));
+            assert_eq!(shared.get_one(peer, 4), Err(outside));
+            let stranger = Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 });
+            assert_eq!(shared.put_one(Rank(2), 0, [1; 3]), Err(stranger.clone()));
+            assert_eq!(shared.get_one(Rank(2), 0), Err(stranger));
+            Ok(())
+        });
+        gets.join().expect("no panic")
+    });
+}
+
+#[test]
 fn a_handle_outlives_its_memory_and_its_team() {
     go_well(2, |world| {
         let team = world.split(Some(0), -i64::from(world.rank().0))?.expect("all are in it");
@@ -230,8 +260,8 @@ fn a_handle_outlives_its_memory_and_its_team() {
         team.barrier()?;
         let shared = memory.share()?;
         team.free()?;
-        assert_eq!(memory.share().err(), Some(Error::Freed));
-        assert_eq!(memory.load(3), Err(Error::Freed));
+        assert_eq!(memory.share().err(), Some(Error::Call(CallError::Freed)));
+        assert_eq!(memory.load(3), Err(Error::Call(CallError::Freed)));
         drop(memory);
         // New allocations do not overlap the handle's memory.
         for _ in 0..20 {
@@ -244,7 +274,9 @@ fn a_handle_outlives_its_memory_and_its_team() {
             shared.get(at, 3, &mut found)?;
             assert_eq!(found, [u64::from(at.0) + 7]);
         }
-        let out = |result: Result<()>| assert!(matches!(result, Err(Error::OutOfBounds { .. })));
+        let out = |result: Result<()>| {
+            assert!(matches!(result, Err(Error::Call(CallError::OutOfBounds { .. }))))
+        };
         out(shared.put(peer, 10, &[1]));
         out(shared.put(peer, usize::MAX, &[1, 2]));
         out(shared.get(peer, 9, &mut [0; 2]));
@@ -252,7 +284,7 @@ fn a_handle_outlives_its_memory_and_its_team() {
         out(shared.signal(peer, 10, Signal::Set(1)));
         out(shared.wait_until(11, Until::Equals(0)).map(drop));
         let stranger = shared.fetch_add(Rank(2), 0, 1);
-        assert_eq!(stranger, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
+        assert_eq!(stranger, Err(Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 })));
         world.barrier()
     });
 }
@@ -297,7 +329,7 @@ fn a_pe_that_leaves_handles_fails() {
     });
     for outcome in failed {
         let error = outcome.expect_err("a handle is left");
-        assert_eq!(error, Error::StillShared { handles: 1 }, "{error}");
+        assert_eq!(error, Error::Launch(LaunchError::StillShared { handles: 1 }), "{error}");
         // The memory still exists, but the job has failed.
         let left = LEFT.lock().expect("no panic").pop().expect("the handle");
         let mut found = [0; 4];

@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use consort::{Pes, Rank, Sum, Until};
+use consort::{Pes, Rank, ops::Sum, symmetric::Until};
 
 const LONG: Duration = Duration::from_millis(500);
 
@@ -26,7 +26,7 @@ fn cost_ns(wait: impl Fn(&consort::Pe) -> consort::Result<()> + Sync) -> u64 {
         wait(pe)?;
         Ok(used_ns() - before)
     });
-    costs.expect("no failure")[0].1
+    costs.expect("no failure")[0]
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_pool_at_rest_is_cheap() {
         let before = pool.run(|_| Ok(used_ns()))?;
         thread::sleep(LONG);
         let after = pool.run(|_| Ok(used_ns()))?;
-        Ok::<_, consort::Error>(after[1].1 - before[1].1)
+        Ok::<_, consort::Error>(after[1] - before[1])
     };
     let used = idle().expect("no failure");
     assert!(used < MOST_NS, "{used} ns");
@@ -70,13 +70,13 @@ fn a_pe_sees_all_processors() {
     let all = cores();
     let placed =
         Pes::threads(1).run(|_| Ok((cores(), thread::spawn(cores).join().expect("no panic"))));
-    assert_eq!(placed.expect("no failure")[0].1, (all, all));
+    assert_eq!(placed.expect("no failure"), [(all, all)]);
     let pinned = Pes::threads(1).pinned().run(|_| Ok(cores()));
-    assert_eq!(pinned.expect("no failure")[0].1, 1);
+    assert_eq!(pinned.expect("no failure"), [1]);
     let pool = Pes::one_per_core().pool().expect("a pool");
     assert_eq!(pool.size(), all);
     let seen = pool.run(|_| Ok(cores())).expect("no failure");
-    assert!(seen.iter().all(|&(_, seen)| seen == all));
+    assert!(seen.iter().all(|&seen| seen == all));
 }
 
 /// A job launched by a thread that is pinned to a core is not held there.
@@ -91,7 +91,7 @@ fn a_job_of_a_pinned_thread_has_all_processors() {
         assert_eq!(cores(), 1);
         let seen = Pes::one_per_core().run(|_| Ok(cores())).expect("no failure");
         assert_eq!(seen.len(), all);
-        seen.iter().for_each(|&(_, seen)| assert_eq!(seen, all));
+        seen.iter().for_each(|&seen| assert_eq!(seen, all));
     });
     pinned.join().expect("no panic");
 }

@@ -10,7 +10,7 @@ use consort_conformance::turns::{LIMIT, alone};
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Returns PEs with enough symmetric memory for most tests.
-pub(crate) fn pes_of(pes: u32) -> Pes {
+pub(crate) fn pes_of(pes: usize) -> Pes {
     Pes::threads(pes).heap_bytes(1 << 20)
 }
 
@@ -20,12 +20,12 @@ pub(crate) fn on<R: Send + 'static>(
     program: impl Fn(Team<'_>) -> Result<R> + Send + Sync + 'static,
 ) -> Vec<R> {
     let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
-    all.expect("a job that goes well").into_iter().map(|(_, result)| result).collect()
+    all.expect("a job that goes well").into_vec()
 }
 
 /// Runs a program that must fail soon, and returns its error.
 pub(crate) fn fails(
-    pes: u32,
+    pes: usize,
     program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
 ) -> Error {
     alone(2 * SOON, move || {

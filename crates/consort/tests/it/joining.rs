@@ -8,16 +8,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Job, Pes, Rank, Sum, Until};
+use consort::{
+    Error, Job, Pes, Rank,
+    error::{CallError, Failure, LaunchError},
+    ops::Sum,
+    symmetric::Until,
+};
 
 use crate::jobs::SOON;
 
-fn job(pes: u32) -> Job {
+fn job(pes: usize) -> Job {
     Pes::threads(pes).heap_bytes(1 << 16).job().expect("a job")
 }
 
 /// Returns a job that does not wait for long.
-fn impatient(pes: u32) -> Job {
+fn impatient(pes: usize) -> Job {
     let pes = Pes::threads(pes).joining(Duration::from_millis(200)).named("solver");
     pes.heap_bytes(1 << 16).job().expect("a job")
 }
@@ -117,12 +122,15 @@ fn pe_that_never_joins_is_named() {
     assert!(begun.elapsed() < SOON);
     for error in errors {
         let error = error.expect_err("PE 1 is missing");
-        assert!(matches!(error, Error::Missing(_)), "{error:?}");
+        assert!(matches!(error, Error::TimedOut(Failure::Missing { .. })), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("no thread has run PE 1 for 200ms"), "{text}");
         assert!(text.contains("barrier()") && text.contains("of job `solver`"), "{text}");
     }
-    assert!(matches!(job.join(), Err(Error::Missing(_))), "the job has failed for good");
+    assert!(
+        matches!(job.join(), Err(Error::TimedOut(Failure::Missing { .. }))),
+        "the job has failed for good"
+    );
 }
 
 #[test]
@@ -242,9 +250,10 @@ fn timeout_ends_a_wait_that_no_pe_can_end() {
 fn leaving_a_job_that_has_failed_is_an_error() {
     let job = job(2);
     let pe = job.join().expect("a free rank");
-    let failed =
-        thread::scope(|scope| scope.spawn(|| job.run(|_| Err::<(), _>(Error::Taken))).join());
-    assert_eq!(failed.expect("no panic"), Err(Error::Taken));
+    let failed = thread::scope(|scope| {
+        scope.spawn(|| job.run(|_| Err::<(), _>(Error::Call(CallError::Taken)))).join()
+    });
+    assert_eq!(failed.expect("no panic"), Err(Error::Call(CallError::Taken)));
     assert!(matches!(pe.leave(), Err(Error::PeFailed { rank: Rank(1), .. })));
 }
 
@@ -252,7 +261,10 @@ fn leaving_a_job_that_has_failed_is_an_error() {
 fn wrong_join_error_says_how() {
     let job = job(2);
     let pe = job.join().expect("a free rank");
-    assert_eq!(job.join().map(drop), Err(Error::JoinedAlready { rank: Rank(0) }));
+    assert_eq!(
+        job.join().map(drop),
+        Err(Error::Launch(LaunchError::JoinedAlready { rank: Rank(0) }))
+    );
     thread::scope(|scope| {
         let (joined, has_joined) = mpsc::channel();
         let (leave, may_leave) = mpsc::channel::<()>();
@@ -266,18 +278,30 @@ fn wrong_join_error_says_how() {
         has_joined.recv().expect("it joins");
         let third = scope.spawn(|| {
             let outside = job.join_as(Rank(2)).map(drop);
-            assert_eq!(outside, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
-            assert_eq!(job.join_as(Rank(1)).map(drop), Err(Error::RankTaken { rank: Rank(1) }));
+            assert_eq!(
+                outside,
+                Err(Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 }))
+            );
+            assert_eq!(
+                job.join_as(Rank(1)).map(drop),
+                Err(Error::Launch(LaunchError::RankTaken { rank: Rank(1) }))
+            );
             job.join().map(drop)
         });
-        assert_eq!(third.join().expect("no panic"), Err(Error::Full { pes: 2 }));
+        assert_eq!(
+            third.join().expect("no panic"),
+            Err(Error::Launch(LaunchError::Full { pes: 2 }))
+        );
         leave.send(()).expect("it listens");
     });
     drop(pe);
     let again = thread::scope(|scope| scope.spawn(|| job.join().map(drop)).join());
     assert_eq!(again.expect("no panic"), Ok(()));
-    assert_eq!(Pes::threads(0).job().map(drop), Err(Error::NoPes));
-    assert!(matches!(Pes::threads(1_000_000).job(), Err(Error::TooManyPes { .. })));
+    assert_eq!(Pes::threads(0).job().map(drop), Err(Error::Launch(LaunchError::NoPes)));
+    assert!(matches!(
+        Pes::threads(1_000_000).job(),
+        Err(Error::Launch(LaunchError::TooManyPes { .. }))
+    ));
 }
 
 #[test]
@@ -355,7 +379,10 @@ fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
         let ran = joins.run(|_| Ok::<_, Error>(()));
         sender.send([joined, again, ran]).expect("the test waits");
     });
-    assert_eq!(receiver.recv().expect("results"), [(); 3].map(|()| Err(Error::ThreadEnds)));
+    assert_eq!(
+        receiver.recv().expect("results"),
+        [(); 3].map(|()| Err(Error::Launch(LaunchError::ThreadEnds)))
+    );
     for rank in [Rank(0), Rank(1)] {
         drop(job.join_as(rank).expect("no thread has it"));
     }
@@ -372,7 +399,7 @@ fn joining_early_at_the_end_of_a_thread_is_noticed() {
         sender.send([joined, again]).expect("the test waits");
     });
     let results = receiver.recv().expect("results");
-    assert_eq!(results, [Ok(()), Err(Error::JoinedAlready { rank: Rank(0) })]);
+    assert_eq!(results, [Ok(()), Err(Error::Launch(LaunchError::JoinedAlready { rank: Rank(0) }))]);
     let failed = job.join().expect_err("the thread has not left");
     assert!(failed.to_string().contains("its thread ended"), "{failed}");
 }
@@ -412,7 +439,10 @@ fn helpers_drive_the_calls_of_joined_threads() {
             scope.spawn(|| {
                 let pe = job.join().expect("a free rank");
                 let request = pe.world().start_all_reduce(vec![1_u64; 1000], Sum);
-                assert_eq!(request.and_then(consort::Request::wait), Ok(vec![2; 1000]));
+                assert_eq!(
+                    request.and_then(consort::nonblocking::Request::wait),
+                    Ok(vec![2; 1000])
+                );
             });
         }
     });

@@ -3,7 +3,12 @@
 
 use std::ops::Bound;
 
-use consort::{Collective, Displacements, DisplacementsError, Error, Pes, Rank, Result, Sum, Team};
+use consort::{
+    Displacements, Error, Pes, Rank, Result, Team,
+    error::{CallError, DisplacementsError},
+    ops::Sum,
+    tune::Collective,
+};
 
 /// Half of the number range: twice this number is 0 in wrapping arithmetic.
 const HALF: usize = 1 << (usize::BITS - 1);
@@ -21,8 +26,8 @@ fn nothing((): (), (): ()) {}
 #[track_caller]
 fn assert_blocks<T>(outcome: &Result<T>, collective: Collective) {
     let Err(error) = outcome else { panic!("{collective} of wrapped lengths is accepted") };
-    let is_it = matches!(error, Error::Blocks { collective: found, .. } if *found == collective);
-    assert!(is_it, "{error}");
+    let Error::Call(CallError::Blocks { collective: found, .. }) = error else { panic!("{error}") };
+    assert_eq!(*found, collective, "{error}");
 }
 
 #[test]
@@ -70,7 +75,8 @@ fn zero_sized_elements_take_no_time() {
         memory.fill(())?;
         memory.put(world.right(), 0, &all)?;
         memory.put_strided(world.right(), 0, 1, &all, 1)?;
-        let is_outside = |outcome| matches!(outcome, Err(Error::OutOfBounds { .. }));
+        let is_outside =
+            |outcome| matches!(outcome, Err(Error::Call(CallError::OutOfBounds { .. })));
         assert!(is_outside(memory.put(ROOT, 1, &all)));
         assert!(is_outside(memory.put_strided(ROOT, 1, 1, &all, 1)));
         assert!(is_outside(memory.range(..=usize::MAX).map(drop)));
@@ -96,7 +102,10 @@ fn overflowing_displacements_are_refused() {
         let mut all = vec![(); usize::MAX];
         world.all_gather_vector_slice(&own, &mut all, &blocks)?;
         let short = world.all_gather_vector_slice(&own, &mut all[1..], &blocks);
-        assert!(matches!(short, Err(Error::Displacements(DisplacementsError::Beyond { .. }))));
+        assert!(matches!(
+            short,
+            Err(Error::Call(CallError::Displacements(DisplacementsError::Beyond { .. })))
+        ));
         Ok(())
     });
 }
@@ -109,7 +118,10 @@ fn uncountable_byte_lengths_are_refused() {
             let call = (Collective::AllGather, None);
             pe.world().collective_at::<u64, Sum>(call, None, (0, 1024), len)
         });
-        assert!(matches!(gathered.map(drop), Err(Error::InPlace)), "{len} elements");
+        assert!(
+            matches!(gathered.map(drop), Err(Error::Call(CallError::InPlace))),
+            "{len} elements"
+        );
         let sent = Pes::threads(2).run(|pe| {
             let call = (Collective::Broadcast, Some(ROOT));
             pe.world().collective_at::<u64, Sum>(call, None, (0, 0), len)

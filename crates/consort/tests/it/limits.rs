@@ -5,7 +5,7 @@
 
 use std::{env, fs, process::Command};
 
-use consort::{Origin, Pes, Rank, Result, Sum, Team};
+use consort::{Pes, Rank, Result, Team, launch::Origin, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -42,7 +42,7 @@ fn process_under(limit: &str, test: &str, task: &str, most: usize, heap: &str) -
 /// More than any job here needs.
 const ENOUGH: usize = 1 << 22;
 
-fn task() -> Option<u32> {
+fn task() -> Option<usize> {
     env::var(TASK).ok().and_then(|text| text.parse().ok())
 }
 
@@ -136,8 +136,7 @@ fn address_space_and_core_files_follow_usage() {
         memory.store(BYTES - 1, 1)?;
         Ok((launched, look()?))
     });
-    let (_, (launched, allocated)) = job.expect("a job that goes well")[0];
-    let pes = pes as usize;
+    let (launched, allocated) = job.expect("a job that goes well")[0];
     let (all, dumped) = (launched.0 - before.0, launched.1 - before.1);
     // A heap and a stack each, and sixteen arenas of the C library.
     assert!(all < pes * 72 * MB + 16 * 64 * MB + 200 * MB, "{pes} PEs map {} MiB", all / MB);
@@ -163,7 +162,7 @@ fn core_files_have_a_share_of_a_gigabyte_of_shared_heaps() {
             world.barrier()?;
             Ok(mapped().1 - before)
         });
-        let grown = grown.expect("a job that goes well")[0].1;
+        let grown = grown.expect("a job that goes well")[0];
         assert!((900 * MB..1032 * MB).contains(&grown), "{} MiB more", grown / MB);
         return;
     }
@@ -193,7 +192,7 @@ fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
         world.barrier()?;
         Ok(now)
     });
-    let (_, now) = job.expect("a job that goes well")[0];
+    let now = job.expect("a job that goes well")[0];
     let (all, resident) = (now.0 - before.0, now.1.saturating_sub(before.1));
     assert!(all > 8 * DEFAULT && resident < 64 * MB, "{} and {} MiB", all / MB, resident / MB);
 }
@@ -217,7 +216,7 @@ fn default_heap_is_smaller_under_limits_of_memory() {
         memory.store(0, 1)?;
         world.all_reduce(world.rank().0, Sum)
     });
-    println!("the sum is {}", job.expect("a job that goes well")[0].1);
+    println!("the sum is {}", job.expect("a job that goes well")[0]);
 }
 
 /// Returns three PEs that act as processes of one machine.
@@ -238,7 +237,7 @@ fn files_in_memory() -> usize {
 
 /// Exchanges private buffers of several lengths, all of which the others copy from shared memory.
 fn exchange(world: &Team<'_>) -> Result<()> {
-    let (own, pes) = (world.rank().0 as usize, world.size() as usize);
+    let (own, pes) = (world.rank().index(), world.size());
     for len in [1000, 400_000, 3_000_000, 1_000_000] {
         let mut data: Vec<u64> = (0..len).map(|at| (at * pes + own) as u64).collect();
         let mut all = vec![0; len * pes];
@@ -267,7 +266,7 @@ fn copies_of_private_buffers_get_memory_when_they_need_it() {
             world.barrier()?;
             Ok((before, after))
         });
-        job.expect("a job that goes well")[0].1
+        job.expect("a job that goes well")[0]
     });
     assert!(before < 400 * MB, "{} MiB at first", before / MB);
     assert!(after > before + 20 * MB, "{} MiB after {}", after / MB, before / MB);

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Origin, Pes, Rank, Result, Sum, Symmetric, Team};
+use consort::{Pes, Rank, Result, Symmetric, Team, launch::Origin, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_sandbox::seeds::Tier;
 
@@ -25,7 +25,7 @@ fn more_than(before: Option<usize>) -> usize {
 }
 
 /// Returns the memory that a launch of `pes` PEs takes, and the time before PE 0 runs.
-fn launch(pes: u32) -> (usize, Duration) {
+fn launch(pes: usize) -> (usize, Duration) {
     alone(LIMIT, move || {
         let (before, begun) = (resident(), Instant::now());
         let all = Pes::threads(pes)
@@ -38,7 +38,7 @@ fn launch(pes: u32) -> (usize, Duration) {
                 Ok((bytes, after))
             })
             .expect("nothing fails");
-        all[0].1
+        all[0]
     })
 }
 
@@ -71,7 +71,7 @@ fn a_split_touches_little_and_is_quick() {
                 Ok((best, more_than(before)))
             })
             .expect("nothing fails");
-        all[0].1
+        all[0]
     });
     assert!(best < Duration::from_secs(1), "a split of 64 PEs takes {best:?}");
     assert!(bytes < 32 * MB, "ten splits of 64 PEs take {} MB", bytes / MB);
@@ -104,7 +104,7 @@ fn keeps_its_size_on(
             Ok(more_than(before))
         })
         .expect("nothing fails");
-    let bytes = all[0].1;
+    let bytes = all[0];
     assert!(bytes < 2 * MB, "{bytes} bytes more after {rounds} rounds");
 }
 
@@ -228,7 +228,7 @@ fn memory_comes_from_the_given_origin() {
             let found = job.expect("nothing fails");
             // Jobs of other tests may also have some.
             let is_shared = cfg!(target_os = "linux") && origin == Origin::Shared;
-            assert!(!is_shared || found.iter().all(|&(_, count)| count > 0));
+            assert!(!is_shared || found.iter().all(|&count| count > 0));
         }
     });
 }

@@ -1,6 +1,12 @@
 //! The numbers of calls and steps: exactly distinguished, reused, and valid past their wrap.
 
-use consort::{Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{
+    Error, Pe, Pes, Rank, Result, Team,
+    error::CallError,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_native::{Failure, SEQUENCE_BITS};
 
@@ -141,13 +147,13 @@ mod night {
                 let most = loop {
                     match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {
                         Ok(plan) => plans.push(plan),
-                        Err(Error::Calls { most }) => break most,
+                        Err(Error::Call(CallError::Calls { most })) => break most,
                         Err(error) => return Err(error),
                     }
                 };
                 assert!(plans.len() > 60_000, "{} plans of {most}", plans.len());
                 world.barrier()?;
-                let text = Error::Calls { most }.to_string();
+                let text = Error::Call(CallError::Calls { most }).to_string();
                 assert!(text.contains("drop planned calls"), "{text}");
                 drop(plans);
                 world.barrier()?;

@@ -1,6 +1,11 @@
 //! Choices that are refined while the program runs.
 
-use consort::{Algorithms, Candidate, Collective, Error, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{
+    Error, Pes, Rank, Result, Team,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, Collective},
+};
 use consort_conformance::{
     data::affine,
     turns::{LIMIT, alone},
@@ -41,7 +46,7 @@ fn bad() -> Candidate {
 
 /// Returns the candidates that serve all-reduces of a word at first and after many calls.
 fn first_and_last(team: Team<'_>) -> Result<(Option<Candidate>, Option<Candidate>)> {
-    let pes = u64::from(team.size());
+    let pes = team.size() as u64;
     let mut first = None;
     for call in 0..30_000 {
         let sum = team.all_reduce(call + u64::from(team.rank().0), Sum)?;
@@ -62,8 +67,8 @@ fn bad_choice_is_replaced() {
         Pes::threads(2).wisdom(path).online(0.1).run(|pe| first_and_last(pe.world()))
     });
     let all = all.expect("all is well");
-    assert_eq!(all[0].1, all[1].1, "all PEs decide alike");
-    let (first, last) = &all[0].1;
+    assert_eq!(all[0], all[1], "all PEs decide alike");
+    let (first, last) = &all[0];
     assert!(first.is_none() || *first == Some(bad()), "{first:?}");
     assert!(*last != Some(bad()), "ten times slower than others, and still there");
 }
@@ -74,7 +79,7 @@ fn forced_choice_is_not_refined() {
         let pes = Pes::threads(2).force(Collective::AllReduce, bad());
         pes.online(0.5).run(|pe| first_and_last(pe.world()))
     });
-    assert!(all.expect("all is well").iter().all(|(_, (_, last))| *last == Some(bad())));
+    assert!(all.expect("all is well").iter().all(|(_, last)| *last == Some(bad())));
 }
 
 /// Results are correct with any candidate: all collectives in turn, of several sizes and modes.
@@ -103,7 +108,7 @@ fn results_are_right_while_refining() {
         })
     });
     let served = outcome.expect("all is well");
-    assert!(served[0].1 > 2 * Collective::EVERY.len(), "{} were tried", served[0].1);
+    assert!(served[0] > 2 * Collective::EVERY.len(), "{} were tried", served[0]);
 }
 
 /// The results of one program serve the next one, and are not found twice.
@@ -131,7 +136,7 @@ fn refined_choice_is_kept_for_later() {
         })
     };
     let found = found.expect("all is well");
-    assert!(found.iter().all(|&(_, kept)| kept == 1), "{found:?}");
+    assert_eq!(found, [1, 1]);
     let identity = Algorithms::here().identity();
     let wisdom = Wisdom::load(&path, identity).expect("it is wisdom");
     let entry = wisdom.entries().next().expect("one entry");
@@ -141,7 +146,7 @@ fn refined_choice_is_kept_for_later() {
         pe.world().all_reduce(1, Sum)?;
         Ok(pe.world().served_by(Collective::AllReduce))
     });
-    assert_eq!(later.expect("all is well")[0].1, Some(choice));
+    assert_eq!(later.expect("all is well")[0], Some(choice));
 }
 
 #[test]
@@ -151,7 +156,7 @@ fn nothing_is_kept_without_refinement_or_wisdom() {
             let Err(Error::Wisdom(why)) = pe.world().save_refined() else { panic!("not refused") };
             Ok(why)
         });
-        run.expect("all is well").into_iter().map(|(_, why)| why).collect::<Vec<String>>()
+        run.expect("all is well")
     };
     let never = refused(Pes::threads(2));
     assert!(never.iter().all(|why| why.contains("launch it with `Pes::online`")), "{never:?}");

@@ -2,8 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use consort::{
-    BitAnd, BitOr, BitXor, Collective, Error, Max, Min, Operator, Pes, Product, Rank, Result, Sum,
-    SyncModes, Team,
+    Error, Pes, Rank, Result, Team,
+    error::CallError,
+    ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum},
+    sync_modes::SyncModes,
+    tune::Collective,
 };
 use consort_collectives::PlanError;
 use consort_conformance::{
@@ -21,7 +24,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
 ) -> Result<usize> {
     let (me, pes) = (world.rank(), world.size());
     let len = of(me).len();
-    let all: Vec<_> = (0..pes).map(|rank| of(Rank(rank))).collect();
+    let all: Vec<_> = world.ranks().map(&of).collect();
     let fold = |index: usize| {
         let elements = all.iter().map(|one| one[index]);
         elements.reduce(|sum, next| operator.apply(sum, next)).expect("a PE at least")
@@ -36,10 +39,14 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             note(format!("{name} of {datatype} on {pes} PEs by {candidate:?}"));
         }
         world.force(Collective::Reduce, candidate.clone());
-        for root in (0..pes).map(Rank) {
+        for root in world.ranks() {
             let mut target = vec![T::zeroed(); if me == root { len } else { 0 }];
             match world.reduce_slice(&of(me), &mut target, operator, root) {
-                Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => break,
+                Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
+                    if candidate.is_some() =>
+                {
+                    break;
+                }
                 other => other?,
             }
             served += 1;
@@ -47,14 +54,15 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let expected = if me == root { &expected[..] } else { &[] };
             assert_eq!(target, expected, "{}", context());
             world
-                .with(SyncModes { exit: consort::SyncMode::All, ..SyncModes::MINE })
+                .with(SyncModes { exit: consort::sync_modes::SyncMode::All, ..SyncModes::MINE })
                 .reduce_symmetric(&from, &to, operator, root)?;
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;
             assert_eq!(target, expected, "symmetric, {}", context());
             let Some(&mine) = of(me).first() else { continue };
             match world.reduce(mine, operator, root) {
-                Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
+                    if candidate.is_some() => {}
                 one => assert_eq!(one?, expected.first().copied(), "a value, {}", context()),
             }
         }
@@ -62,12 +70,12 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
     Ok(served)
 }
 
-fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
+fn on(pes: usize, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
     alone(LIMIT, move || {
         let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
-        assert!(all[0].1 > 0, "nothing served");
-        assert!(all.iter().all(|(_, served)| *served == all[0].1));
+        assert!(all[0] > 0, "nothing served");
+        assert!(all.iter().all(|&served| served == all[0]));
     });
 }
 
@@ -160,7 +168,7 @@ fn structs_with_a_closure() {
 #[test]
 fn closures_may_borrow() {
     on(3, |world| {
-        let modulus = 97_u64 + u64::from(world.size());
+        let modulus = 97_u64 + world.size() as u64;
         let multiply = |a: u64, b: u64| a * b % modulus;
         reduces(world, multiply, |rank| vec![u64::from(rank.0) + 2; 20])
     });
@@ -299,12 +307,14 @@ fn broadcasts_of_any_datatype() {
                 let sent = Extremes { least: -1.5, most: f64::INFINITY, at: [3, root.0] };
                 let blank = Extremes::zeroed();
                 match world.broadcast(if is_root { sent } else { blank }, root) {
-                    Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                    Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
+                        if candidate.is_some() => {}
                     other => assert_eq!(other?, sent),
                 }
                 let sent = large::<4000>(root, 1)[0];
                 match world.broadcast(if is_root { sent } else { [0; 4000] }, root) {
-                    Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                    Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
+                        if candidate.is_some() => {}
                     other => assert!(other? == sent),
                 }
                 served += 1;

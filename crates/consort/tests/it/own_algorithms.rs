@@ -6,18 +6,20 @@
 use std::panic::catch_unwind;
 
 use consort::{
-    Algorithms, Candidate, ChosenBy, Collective, Pes, Query, Rank, Result, Sum, SyncModes, Team,
-    register,
+    Pes, Rank, Result, Team,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, ChosenBy, Collective, Query, register},
 };
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
 use consort_fabric::{CallSpec, Channel, MachineModel, Messages, Op, OperatorClass, Span};
 use consort_tuner::{Catalog, Entry, Wisdom};
 
-use crate::jobs::pes_of;
+use crate::{data::count, jobs::pes_of};
 
 /// The number of elements of the only scans that it serves.
 const LEN: usize = 11;
-const PES: u32 = 3;
+const PES: usize = 3;
 
 /// A scan from PE to PE.
 struct Odd;
@@ -32,7 +34,7 @@ impl Algorithm for Odd {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<(Rank, u32), PlanError> {
         Self::check(candidate)?;
         let CallSpec { bytes, pes, .. } = setting.call;
-        if (bytes, pes) != (LEN * 8, PES) {
+        if (bytes, pes) != (LEN * 8, count(PES)) {
             return Err(Self::incapable("it is for one size alone"));
         }
         Ok((setting.rank, pes))
@@ -92,7 +94,7 @@ fn query() -> Query {
     Query {
         collective: Collective::Scan,
         sync: SyncModes::MINE,
-        pes: PES,
+        pes: count(PES),
         bytes: LEN as u64 * 8,
         operator: OperatorClass::Commutative,
         symmetric: false,

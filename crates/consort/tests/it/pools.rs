@@ -9,9 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pes, Pool, Rank, Sum, SyncModes};
+use consort::{
+    Error, Pes, Pool, Rank,
+    error::{CallError, LaunchError},
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 
-fn pool(pes: u32) -> Pool {
+fn pool(pes: usize) -> Pool {
     Pes::threads(pes).heap_bytes(1 << 16).pool().expect("a pool")
 }
 
@@ -34,10 +40,9 @@ fn regions_follow_each_other_and_borrow() {
                 world.all_reduce(round, Sum)
             });
             let sums = sums.expect("a region");
-            let expected: Vec<_> = (0..pes).map(|pe| (Rank(pe), round * u64::from(pes))).collect();
-            assert_eq!(sums, expected);
+            assert_eq!(sums.into_vec(), vec![round * pes as u64; pes]);
         }
-        assert_eq!(count.into_inner(), 299 * u64::from(pes));
+        assert_eq!(count.into_inner(), 299 * pes as u64);
     }
 }
 
@@ -51,8 +56,10 @@ fn after_a_failed_region_the_next_one_works() {
             pe.world().barrier()
         });
         assert!(matches!(panics, Err(Error::PeFailed { rank: Rank(2), .. })), "{panics:?}");
-        let fails = pool.run(|pe| if last(pe) { Err(Error::Taken) } else { pe.world().barrier() });
-        assert_eq!(fails, Err(Error::Taken));
+        let fails = pool.run(|pe| {
+            if last(pe) { Err(Error::Call(CallError::Taken)) } else { pe.world().barrier() }
+        });
+        assert_eq!(fails, Err(Error::Call(CallError::Taken)));
         let leaves = pool.run(|pe| if last(pe) { Ok(()) } else { pe.world().barrier() });
         assert!(matches!(leaves, Err(Error::Mismatched(_))), "{leaves:?}");
         // Nobody waits for PE 2, so only the caller notices.
@@ -63,7 +70,7 @@ fn after_a_failed_region_the_next_one_works() {
             if last(pe) { Ok(0) } else { loose.broadcast(1, Rank(0)) }
         });
         assert!(matches!(skips, Err(Error::Mismatched(_))), "{skips:?}");
-        assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[0].1), Ok(3));
+        assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[0]), Ok(3));
     }
 }
 
@@ -71,7 +78,7 @@ fn after_a_failed_region_the_next_one_works() {
 fn a_region_inside_a_region_is_an_error() {
     let (pool, other) = (pool(2), pool(2));
     let nested = pool.run(|_| pool.run(|_| Ok(())));
-    assert_eq!(nested, Err(Error::Nested));
+    assert_eq!(nested, Err(Error::Launch(LaunchError::Nested)));
     let inner = AtomicU64::new(0);
     let both = pool.run(|pe| {
         if pe.world().rank() == Rank(1) {
@@ -92,7 +99,7 @@ fn a_region_inside_a_region_is_an_error() {
             }
             _ => Ok(()),
         });
-        assert_eq!(around, Err(Error::Nested));
+        assert_eq!(around, Err(Error::Launch(LaunchError::Nested)));
         assert!(pool.run(|_| Ok(())).is_ok() && other.run(|_| Ok(())).is_ok());
     }
 }
@@ -105,7 +112,7 @@ fn a_pool_serves_one_thread_after_the_other() {
             scope.spawn(|| {
                 for _ in 0..100 {
                     assert_eq!(
-                        pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[1].1),
+                        pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[1]),
                         Ok(2)
                     );
                 }
@@ -121,16 +128,16 @@ fn inputs_go_to_pes_by_rank() {
         part.fill(pe.world().rank().0);
         Ok(part.len())
     });
-    assert_eq!(sums, Ok((0..3).map(|pe| (Rank(pe), 4)).collect()));
+    assert_eq!(sums.expect("an input each"), [4; 3]);
     assert_eq!(data[..5], [0, 0, 0, 0, 1]);
     let texts = [String::from("a"), String::from("b")];
     let back = pool(2).run_with(texts, |_, text| Ok(text + "!"));
-    assert_eq!(back, Ok(vec![(Rank(0), "a!".to_owned()), (Rank(1), "b!".to_owned())]));
+    assert_eq!(back.expect("an input each"), ["a!", "b!"]);
     let run = |given: usize| Pes::threads(3).run_with(vec![(); given], |_, ()| Ok(()));
-    assert_eq!(run(2), Err(Error::Inputs { given: 2, pes: 3 }));
-    assert_eq!(run(4), Err(Error::Inputs { given: 4, pes: 3 }));
+    assert_eq!(run(2), Err(Error::Launch(LaunchError::Inputs { given: 2, pes: 3 })));
+    assert_eq!(run(4), Err(Error::Launch(LaunchError::Inputs { given: 4, pes: 3 })));
     let endless = pool(3).run_with(std::iter::repeat(()), |_, ()| Ok(()));
-    assert_eq!(endless, Err(Error::Inputs { given: 4, pes: 3 }));
+    assert_eq!(endless, Err(Error::Launch(LaunchError::Inputs { given: 4, pes: 3 })));
 }
 
 #[test]
@@ -208,7 +215,7 @@ fn a_request_is_waited_for_in_parts() {
         }
         unreachable!("it ends")
     });
-    assert!(waits.expect("no failure")[0].1 > 2);
+    assert!(waits.expect("no failure")[0] > 2);
 }
 
 /// The threads of an idle pool sleep, and each is woken for the next region.
@@ -254,7 +261,7 @@ fn a_region_runs_while_a_threads_values_are_dropped() {
     impl Drop for Last {
         fn drop(&mut self) {
             let sums = self.0.run(|pe| pe.world().all_reduce(1, Sum));
-            let _ = self.1.send(sums.is_ok_and(|sums| sums[1].1 == 2));
+            let _ = self.1.send(sums.is_ok_and(|sums| sums[1] == 2));
         }
     }
     thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
@@ -271,12 +278,12 @@ fn threads_have_the_name_of_their_job() {
     let name = |_: &consort::Pe| Ok(thread::current().name().map(str::to_owned));
     let named = || Pes::threads(2).named("solver");
     let names = named().run(name).expect("a job");
-    assert_eq!(names[1].1.as_deref(), Some("solver 1"));
+    assert_eq!(names[1].as_deref(), Some("solver 1"));
     let names = named().pool().and_then(|pool| pool.run(name)).expect("a pool");
-    assert_eq!(names[1].1.as_deref(), Some("solver 1"));
+    assert_eq!(names[1].as_deref(), Some("solver 1"));
     assert_eq!(named().job().expect("a job").name(), "solver");
     let names = Pes::threads(2).run(name).expect("a job");
-    assert_eq!(names[1].1.as_deref(), Some("PE 1"));
+    assert_eq!(names[1].as_deref(), Some("PE 1"));
 }
 
 /// A pool may be used from any thread, and around a panic.

@@ -3,7 +3,12 @@
 
 use std::{env, fs, process::Command};
 
-use consort::{Collective, Pes, Query, Rank, Sum, SyncModes};
+use consort::{
+    Pes, Rank,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 use consort_fabric::OperatorClass;
 use consort_tuner::Mix;
 

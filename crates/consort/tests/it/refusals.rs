@@ -5,7 +5,7 @@
 
 use std::{env, process::Command};
 
-use consort::{Origin, Pes, Sum};
+use consort::{Pes, launch::Origin, ops::Sum};
 use consort_sandbox::refusals::{CALLS, refuse};
 
 /// The variable that tells a process of this test which call is refused, with which error, and
@@ -27,7 +27,7 @@ fn job(task: &str) -> String {
         pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()
     });
     match job {
-        Ok(sums) if sums.iter().all(|(_, sum)| *sum == [3]) => "works".to_owned(),
+        Ok(sums) if sums.iter().all(|sum| *sum == [3]) => "works".to_owned(),
         Ok(sums) => format!("wrong sums: {sums:?}"),
         Err(error) => error.to_string(),
     }

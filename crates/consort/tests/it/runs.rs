@@ -6,7 +6,10 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Algorithms, Candidate, Collective, Error, Pes, Query, Rank, Result, Symmetric, SyncModes, Team,
+    Error, Pes, Rank, Result, Symmetric, Team,
+    error::CallError,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, Collective, Query},
 };
 use consort_collectives::PlanError;
 use consort_conformance::{
@@ -18,7 +21,7 @@ use consort_fabric::{CallSpec, OperatorClass};
 use consort_sandbox::seeds;
 use consort_tuner::Catalog;
 
-use crate::data::{blank, combined, contribution, nth};
+use crate::data::{blank, combined, contribution, count, nth};
 
 /// The calls of a run: three windows of 64 and some more.
 const RUN: usize = 200;
@@ -96,14 +99,14 @@ fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result
 }
 
 /// Returns runs by all candidates that can serve them.
-fn runs(pes: u32, words: usize) -> Vec<Run> {
-    let last = Rank(pes - 1);
+fn runs(pes: usize, words: usize) -> Vec<Run> {
+    let last = Rank::new(pes - 1);
     let mut all = Vec::new();
     for collective in [Collective::Broadcast, Collective::Reduce] {
         let query = Query {
             collective,
             sync: SyncModes::LOOSE,
-            pes,
+            pes: count(pes),
             bytes: words as u64 * 8,
             operator: OperatorClass::Ordered,
             symmetric: true,
@@ -122,7 +125,7 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
                 late: last,
             };
             all.push(run.clone());
-            all.push(Run { root: None, late: Rank(pes / 2), ..run });
+            all.push(Run { root: None, late: Rank::new(pes / 2), ..run });
         }
         let run = Run { collective, candidates, words, root: Some(last), late: Rank(0) };
         all.push(run.clone());
@@ -131,7 +134,7 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
     all
 }
 
-fn wrap_the_window(pes: u32, sizes: &'static [usize]) {
+fn wrap_the_window(pes: usize, sizes: &'static [usize]) {
     let all: Vec<Run> = sizes.iter().flat_map(|&words| runs(pes, words)).collect();
     let drawn = seeds::some_of(0..all.len() as u64);
     alone(LIMIT, move || {
@@ -173,7 +176,7 @@ fn seventeen_pes_run_loose() {
 /// including the last one at the end of a run of calls that otherwise do not wait.
 #[test]
 fn seventy_pes_run_loose() {
-    const PES: u32 = 70;
+    const PES: usize = 70;
     alone(LIMIT, || {
         Pes::threads(PES).run(|pe| {
             let world = pe.world();
@@ -184,10 +187,10 @@ fn seventy_pes_run_loose() {
             for (seed, candidates) in (0..).zip(candidates) {
                 for collective in [Collective::Broadcast, Collective::Reduce] {
                     let candidates = candidates.clone();
-                    let root = Some(Rank(seed * 30));
-                    let late = Rank(PES - 1 - seed * 20);
+                    let root = Some(Rank::new(seed * 30));
+                    let late = Rank::new(PES - 1 - seed * 20);
                     let run = Run { collective, candidates, words: 3, root, late };
-                    loose(world, &buffers, &run, u64::from(seed) << 8)?;
+                    loose(world, &buffers, &run, (seed as u64) << 8)?;
                 }
             }
             Ok(())
@@ -212,7 +215,7 @@ fn loose_values_are_right_at_once() {
                         let root = nth(pes, call);
                         let mine: [u64; 3] = [call as u64, u64::from(me.0), 7];
                         match team.broadcast(mine, root) {
-                            Err(Error::Plan(PlanError::Incapable { .. })) => break,
+                            Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => break,
                             other => assert_eq!(other?, [call as u64, u64::from(root.0), 7]),
                         }
                     }
@@ -224,7 +227,7 @@ fn loose_values_are_right_at_once() {
                         let root = nth(pes, call);
                         let of = |rank: Rank| contribution(call as u64, rank, 1);
                         match team.reduce(of(me)[0], affine, root) {
-                            Err(Error::Plan(PlanError::Incapable { .. })) => break,
+                            Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => break,
                             other => {
                                 let sum = combined(pes, 1, &affine, of)[0];
                                 assert_eq!(other?, (me == root).then_some(sum));

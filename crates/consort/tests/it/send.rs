@@ -64,7 +64,7 @@ futures_are_send! {
 
 #[test]
 fn no_algorithm_is_left_out() {
-    use consort::Collective;
+    use consort::tune::Collective;
     use consort_collectives::{describe, names};
 
     for collective in Collective::EVERY {

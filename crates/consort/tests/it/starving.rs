@@ -8,7 +8,10 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Failure, Pes, Query, Rank, Result, Sum, Team, register,
+    Error, Pes, Rank, Result, Team,
+    error::Failure,
+    ops::Sum,
+    tune::{Candidate, Collective, Query, register},
 };
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
 use consort_conformance::turns::alone;
@@ -16,7 +19,7 @@ use consort_fabric::{Channel, MachineModel, Messages, Nodes, Op, Span};
 
 use crate::jobs::{SOON, pes_of};
 
-const PES: u32 = 3;
+const PES: usize = 3;
 
 /// The number of elements of the only scans that it serves, so that no other test uses it.
 const LEN: usize = 13;

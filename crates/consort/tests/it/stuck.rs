@@ -10,7 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, PlanError, Rank, SyncModes, Team, Until};
+use consort::{
+    Error, Rank, Team,
+    error::{CallError, PlanError},
+    symmetric::Until,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -49,7 +55,7 @@ fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
                 }
                 let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
                 match team.all_reduce_slice(&source, &mut target, slow(1, nap)) {
-                    Err(Error::Plan(PlanError::Incapable { .. })) => {}
+                    Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => {}
                     reduced => {
                         reduced?;
                         assert!(target.iter().all(|&sum| sum == 3));
@@ -242,7 +248,7 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
 }
 
 /// Returns the error of a program in which a PE waits for a word that no PE can change any more.
-fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
+fn waits_in_vain(pes: usize, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
     let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");
     assert!(matches!(error, Error::Mismatched(_)), "{error:?}");
     error.to_string()

@@ -1,10 +1,10 @@
 //! Any collective on slices, on symmetric memory and on single elements, by the method of its name.
 
-use consort::{Collective, Displacements, Operator, Pod, Rank, Result, Symmetric, Team};
+use consort::{Displacements, Pod, Rank, Result, Symmetric, Team, ops::Operator, tune::Collective};
 
 /// Returns blocks of equal length for each PE, in a buffer of `len` elements.
 pub(crate) fn blocks(team: Team<'_>, len: usize) -> Displacements {
-    let pes = team.size() as usize;
+    let pes = team.size();
     Displacements::new(&vec![len / pes; pes]).expect("short")
 }
 

@@ -3,12 +3,18 @@
 use std::fmt::Debug;
 
 use consort::{
-    BitAnd, BitOr, BitXor, Collective, Error, Failure, Operator, OperatorClass, Pes, Pod, Rank,
-    Result, Sum, SyncModes, Team, Value,
+    Error, Pes, Pod, Rank, Result, Team, Value,
+    error::{CallError, Failure},
+    ops::{BitAnd, BitOr, BitXor, Operator, OperatorClass, Sum},
+    sync_modes::SyncModes,
+    tune::Collective,
 };
 use consort_conformance::registry::everything;
 
-use crate::jobs::{fails, on};
+use crate::{
+    data::count,
+    jobs::{fails, on},
+};
 
 /// Checks the result of every call on values, with operators that keep the order of the ranks.
 fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
@@ -18,10 +24,10 @@ fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
 ) -> Result<()> {
     let (me, pes) = (world.rank(), world.size());
     let mine = of(me.0);
-    let all: Vec<T> = (0..pes).map(&of).collect();
+    let all: Vec<T> = world.ranks().map(|rank| of(rank.0)).collect();
     let fold = |of: &[T]| of.iter().copied().reduce(|left, right| join.apply(left, right));
     let everything = fold(&all);
-    for root in (0..pes).map(Rank) {
+    for root in world.ranks() {
         let at_root = |is: Option<T>| is.filter(|_| me == root);
         assert_eq!(world.broadcast(mine, root)?, of(root.0));
         assert_eq!(world.reduce(mine, join, root)?, at_root(everything));
@@ -34,8 +40,8 @@ fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
     assert_eq!(Some(world.scan(mine, join)?), fold(&all[..=me.index()]));
     assert_eq!(world.exclusive_scan(mine, join)?, fold(&all[..me.index()]));
     assert_eq!(world.all_gather(mine)?, all);
-    assert_eq!(world.all_to_all(&vec![mine; pes as usize])?, all);
-    assert_eq!(Some(world.reduce_scatter(&vec![mine; pes as usize], join)?), everything);
+    assert_eq!(world.all_to_all(&vec![mine; pes])?, all);
+    assert_eq!(Some(world.reduce_scatter(&vec![mine; pes], join)?), everything);
     blocks(world, &all, join)?;
     vectors(world, &all)
 }
@@ -49,7 +55,7 @@ fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
     let me = world.rank().index();
     let block = |of: usize| [all[of], all[all.len() - 1 - of]];
     let every: Vec<T> = (0..all.len()).flat_map(block).collect();
-    let root = Rank(world.size() - 1);
+    let root = Rank::new(world.size() - 1);
     let is_root = world.rank() == root;
     assert_eq!(world.all_gather_blocks(&block(me))?, every);
     assert_eq!(world.gather_blocks(&block(me), root)?, is_root.then(|| every.clone()));
@@ -160,12 +166,12 @@ fn every_algorithm_combines_tuples_in_the_order_of_the_ranks() {
             let me = i64::from(world.rank().0);
             let compose = |(a, b, even): Map, (c, d, also): Map| (a * c, b * c + d, even & also);
             let map = |rank: i64| (2, rank, rank % 2 == 0);
-            let expected = (0..i64::from(world.size())).map(map).reduce(compose);
+            let expected = world.ranks().map(|rank| map(rank.0.into())).reduce(compose);
             let mut served = 0;
             for candidate in everything(Collective::AllReduce) {
                 world.force(Collective::AllReduce, Some(candidate));
                 match world.all_reduce(map(me), compose) {
-                    Err(Error::Plan(_)) => {}
+                    Err(Error::Call(CallError::Plan(_))) => {}
                     found => {
                         assert_eq!(found.map(Some)?, expected);
                         served += 1;
@@ -204,7 +210,7 @@ fn generic_code_needs_no_more_than_plain_data() {
     fn last<T: bytemuck::Pod>(world: Team<'_>, value: T) -> Result<T> {
         let memory = world.symmetric::<T>(1)?;
         memory.store(0, value)?;
-        world.broadcast_symmetric(&memory, Rank(world.size() - 1))?;
+        world.broadcast_symmetric(&memory, Rank::new(world.size() - 1))?;
         world.broadcast(memory.load(0)?, Rank(0))
     }
     on(Pes::threads(3), |world| {
@@ -255,7 +261,7 @@ fn long_data_is_combined_in_place() {
         of: impl Fn(usize, u32) -> T,
         join: impl Operator<T> + Copy,
     ) -> Result<()> {
-        let (me, pes) = (world.rank().0, world.size());
+        let (me, last) = (world.rank().0, count(world.size()) - 1);
         let mine: Vec<T> = (0..len).map(|index| of(index, me)).collect();
         let until = |index: usize, last: u32| {
             let all = (0..=last).map(|rank| of(index, rank));
@@ -264,13 +270,13 @@ fn long_data_is_combined_in_place() {
         let expected = |last: u32| -> Vec<T> { (0..len).map(|index| until(index, last)).collect() };
         let mut data = mine.clone();
         world.all_reduce_in_place(&mut data, join)?;
-        assert!(data == expected(pes - 1));
+        assert!(data == expected(last));
         data.clone_from(&mine);
         world.scan_in_place(&mut data, join)?;
         assert!(data == expected(me));
         data.clone_from(&mine);
         world.reduce_in_place(&mut data, join, Rank(1))?;
-        assert!(data == if me == 1 { expected(pes - 1) } else { mine });
+        assert!(data == if me == 1 { expected(last) } else { mine });
         Ok(())
     }
     on(Pes::threads(3), |world| {
@@ -285,9 +291,9 @@ fn long_data_is_combined_in_place() {
         check(world, 3, |_, _| [], |none: [u8; 0], _: [u8; 0]| none)?;
         let loose = world.with(SyncModes::LOOSE);
         let refused = loose.all_reduce_in_place(&mut [1, 2], Sum);
-        assert!(matches!(refused, Err(Error::BorrowedSlice(_))));
+        assert!(matches!(refused, Err(Error::Call(CallError::BorrowedSlice(_)))));
         let outside = world.reduce_in_place(&mut [1, 2], Sum, Rank(3));
-        assert!(matches!(outside, Err(Error::RootOutOfRange { .. })));
+        assert!(matches!(outside, Err(Error::Call(CallError::RootOutOfRange { .. }))));
         Ok(())
     });
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use consort::{
-    Collective, Displacements, DisplacementsError, Error, Failure, Pes, Rank, Result, Symmetric,
-    SyncMode, SyncModes, Team,
+    Displacements, Error, Pes, Rank, Result, Symmetric, Team,
+    error::{CallError, DisplacementsError, Failure},
+    sync_modes::{SyncMode, SyncModes},
+    tune::Collective,
 };
 use consort_conformance::{data::Random, turns::alone};
 
@@ -49,16 +51,16 @@ struct Play {
     collective: Collective,
     seed: u64,
     me: Rank,
-    pes: u32,
+    pes: usize,
 }
 
 impl Play {
     fn everyone(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..self.pes).map(Rank)
+        (0..self.pes).map(Rank::new)
     }
 
     fn root(&self) -> Rank {
-        Rank(self.pes / 2)
+        Rank::new(self.pes / 2)
     }
 
     fn is_root(&self) -> bool {
@@ -237,12 +239,12 @@ fn vector_variants() -> impl Iterator<Item = Collective> {
 }
 
 /// Makes many calls of different lengths, in all forms, among `pes` PEs.
-fn blocks_of_all_sorts<T: Element + Send>(pes: u32) {
+fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
     alone(LIMIT, move || {
         let job = Pes::threads(pes).heap_bytes(64 << 20);
         let outcome = job.run(|pe| {
             let world = pe.world();
-            let room = 5100 * pes as usize;
+            let room = 5100 * pes;
             let memory = [world.symmetric::<T>(room)?, world.symmetric::<T>(room)?];
             let mut under_way = Vec::new();
             for seed in 0..24 {
@@ -282,7 +284,7 @@ fn blocks_of_words() {
 /// Makes a call of a vector variant in which PE 1 declares one element more for its block, or for
 /// PE 1's.
 fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
-    let (me, pes) = (team.rank(), team.size() as usize);
+    let (me, pes) = (team.rank(), team.size());
     let more = usize::from(me == Rank(1));
     let mut counts = vec![3; pes];
     counts[1] += more;
@@ -374,15 +376,15 @@ fn blocks_that_cannot_be_moved() {
                     &mut [0; 4],
                     &even
                 ),
-                Err(Error::BorrowedSlice(SyncModes::LOOSE))
+                Err(Error::Call(CallError::BorrowedSlice(SyncModes::LOOSE)))
             );
-            let outside = Error::RootOutOfRange { root: Rank(2), pes: 2 };
+            let outside = Error::Call(CallError::RootOutOfRange { root: Rank(2), pes: 2 });
             assert_eq!(world.gather_vector(&source, Rank(2)), Err(outside));
             let (memory, other) = (world.symmetric::<u64>(4)?, world.symmetric::<u64>(4)?);
             let same = world.all_to_all_vector_symmetric(&memory, &even, &memory, &even);
-            assert_eq!(same, Err(Error::InPlace));
+            assert_eq!(same, Err(Error::Call(CallError::InPlace)));
             let long = world.all_gather_vector_symmetric(&memory, 5, &other, &even);
-            assert_eq!(long, Err(Error::OutOfBounds { first: 0, end: 5, len: 4 }));
+            assert_eq!(long, Err(Error::Call(CallError::OutOfBounds { first: 0, end: 5, len: 4 })));
             Ok(())
         })
     });

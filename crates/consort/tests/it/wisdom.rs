@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Algorithms, Pes};
+use consort::{Pes, tune::Algorithms};
 use consort_tuner::Wisdom;
 
 /// The variable that is set in the program's process.

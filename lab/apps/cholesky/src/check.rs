@@ -4,7 +4,10 @@
 //! is relative to the norms, the order and the precision, as in LAPACK's own tests. It should be
 //! about 1 or less; those tests accept up to 30.
 
-use consort::{Max, Result, Sum, Team};
+use consort::{
+    Result, Team,
+    ops::{Max, Sum},
+};
 use consort_apps_kernels::{
     check::{larger, largest},
     entries::{definite, hash},

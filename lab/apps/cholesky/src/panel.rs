@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use consort::{Rank, Request, Result};
+use consort::{Rank, Result, nonblocking::Request};
 use consort_apps_kernels::{dense::View, matrix::Matrix, recorder::Recorder};
 
 use crate::checkerboard::Checkerboard;
@@ -34,7 +34,7 @@ impl Panel {
         if checkerboard.columns.owns(step) {
             a.view().part(below, checkerboard.columns.range(step)).copy_to(&mut rows);
         }
-        facing.resize(checkerboard.rows.parts as usize, Vec::new());
+        facing.resize(checkerboard.rows.parts, Vec::new());
         Self { step, width, rows, facing }
     }
 
@@ -69,7 +69,7 @@ impl Panel {
             }
             (root, blocks)
         };
-        let roots = (0..checkerboard.rows.parts).map(Rank);
+        let roots = (0..checkerboard.rows.parts).map(Rank::new);
         roots.map(blocks).filter(|(_, blocks)| !blocks.is_empty()).collect()
     }
 

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use consort::{Request, Result, Team};
+use consort::{Result, Team, nonblocking::Request};
 use consort_apps_kernels::{Complex64, recorder::Recorder};
 
 /// How planes are exchanged.
@@ -58,7 +58,7 @@ pub(crate) struct Planes<'p> {
 impl Planes<'_> {
     /// Returns the blocks of one plane of a message.
     fn blocks<'m>(&self, message: &'m mut [Complex64], plane: usize) -> Blocks<'m> {
-        let planes = message.len() / (self.team.size() as usize * self.block);
+        let planes = message.len() / (self.team.size() * self.block);
         Blocks { message, planes, plane, block: self.block }
     }
 }
@@ -163,7 +163,7 @@ impl Exchanger {
     /// Returns the buffers of a message of `planes` planes.
     fn buffers(&mut self, all: Planes<'_>, planes: usize) -> Buffers {
         let (mut sent, mut received) = self.spare.pop().unwrap_or_default();
-        let len = all.team.size() as usize * planes * all.block;
+        let len = all.team.size() * planes * all.block;
         sent.resize(len, Complex64::ZERO);
         received.resize(len, Complex64::ZERO);
         (sent, received)

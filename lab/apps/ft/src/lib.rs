@@ -28,7 +28,7 @@ mod transpose;
 
 use std::f64::consts::PI;
 
-use consort::{Result, Sum, Team};
+use consort::{Result, Team, ops::Sum};
 use consort_apps_kernels::{Complex64, grid::Shape, recorder::Recorder};
 
 pub use check::{Wrong, check};
@@ -55,14 +55,14 @@ pub enum Layout {
 pub struct Uneven {
     dimension: char,
     extent: usize,
-    parts: u32,
+    parts: usize,
 }
 
 /// Checks that `pes` PEs can share the points of a class evenly.
 ///
 /// # Errors
 /// [`Uneven`].
-pub fn ensure_even(class: &Class, layout: Layout, pes: u32) -> Result<(), Uneven> {
+pub fn ensure_even(class: &Class, layout: Layout, pes: usize) -> Result<(), Uneven> {
     let [x, y, z] = class.extents;
     let shares = match layout {
         Layout::Slabs => vec![('x', x, pes), ('z', z, pes)],
@@ -70,7 +70,7 @@ pub fn ensure_even(class: &Class, layout: Layout, pes: u32) -> Result<(), Uneven
             vec![('x', x, columns), ('y', y, columns), ('y', y, rows), ('z', z, rows)]
         }
     };
-    let is_uneven = |(_, extent, parts): &(_, usize, u32)| !extent.is_multiple_of(*parts as usize);
+    let is_uneven = |(_, extent, parts): &(_, usize, usize)| !extent.is_multiple_of(*parts);
     shares
         .into_iter()
         .find(is_uneven)

@@ -16,7 +16,7 @@ pub struct Cyclic {
     /// The number of elements in a block. The last block may have fewer.
     pub block: usize,
     /// The number of parts.
-    pub parts: u32,
+    pub parts: usize,
     /// The part from which this is seen.
     pub own: Rank,
 }
@@ -37,7 +37,7 @@ impl Cyclic {
     /// Returns the part that owns a block.
     #[must_use]
     pub fn owner(&self, block: usize) -> Rank {
-        Rank::default().plus(block as u64, self.parts)
+        Rank::new(block % self.parts)
     }
 
     /// Returns whether this part owns a block.
@@ -96,7 +96,7 @@ mod tests {
     fn each_element_has_one_place() {
         for (len, block, parts) in [(0, 4, 2), (1, 4, 3), (17, 5, 2), (24, 3, 4), (64, 64, 2)] {
             let mut seen = vec![0; len];
-            for own in (0..parts).map(Rank) {
+            for own in (0..parts).map(Rank::new) {
                 let part = Cyclic { len, block, parts, own };
                 (0..part.own_len()).for_each(|element| seen[part.place(element)] += 1);
                 for block in part.own_blocks(0) {

@@ -6,9 +6,9 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The number of rows.
-    pub rows: u32,
+    pub rows: usize,
     /// The number of columns.
-    pub columns: u32,
+    pub columns: usize,
 }
 
 /// The error of a text that is not a grid shape.
@@ -20,19 +20,19 @@ pub struct NoShape(String);
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "a grid of {shape} has {} places, but there are {pes} PEs: try {}",
-    u64::from(shape.rows) * u64::from(shape.columns),
+    shape.rows.saturating_mul(shape.columns),
     Shape::squarest(*pes)
 )]
-pub struct IdentityMismatch {
+pub struct GridMismatch {
     shape: Shape,
-    pes: u32,
+    pes: usize,
 }
 
 impl Shape {
     /// Returns the grid of `pes` PEs that is nearest to a square. It is not higher than it is wide.
     #[must_use]
-    pub fn squarest(pes: u32) -> Self {
-        let divides = |rows: &u32| pes.is_multiple_of(*rows);
+    pub fn squarest(pes: usize) -> Self {
+        let divides = |rows: &usize| pes.is_multiple_of(*rows);
         let rows = (1..=pes.isqrt()).rev().find(divides).unwrap_or(1);
         Self { rows, columns: pes / rows }
     }
@@ -40,12 +40,12 @@ impl Shape {
     /// Returns the given shape, or else the squarest one, for `pes` PEs.
     ///
     /// # Errors
-    /// [`IdentityMismatch`] when the given shape has a different number of places.
-    pub fn of(given: Option<Self>, pes: u32) -> Result<Self, IdentityMismatch> {
+    /// [`GridMismatch`] when the given shape has a different number of places.
+    pub fn of(given: Option<Self>, pes: usize) -> Result<Self, GridMismatch> {
         let shape = given.unwrap_or_else(|| Self::squarest(pes));
         match shape.rows.checked_mul(shape.columns) {
             Some(places) if places == pes => Ok(shape),
-            _ => Err(IdentityMismatch { shape, pes }),
+            _ => Err(GridMismatch { shape, pes }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Timed runs of an application.
 
-use consort::{Max, Result, Team};
+use consort::{Result, Team, ops::Max};
 
 use crate::{
     recorder::Recorder,

@@ -20,7 +20,7 @@ pub struct Common {
     /// PEs as threads, if the program is started alone; `consort run` and `mpirun` set the number
     /// themselves
     #[arg(short = 'n', long, value_name = "PES", default_value_t = 4)]
-    pub pes: u32,
+    pub pes: usize,
 
     /// Verify the result independently, and fail if it is wrong
     #[arg(long)]
@@ -98,8 +98,8 @@ impl Common {
             }
             program(pe)
         };
-        let results = pes.try_run(program)?.into_iter();
-        Ok(results.filter(|&(rank, _)| rank == Rank(0)).map(|(_, result)| result).next())
+        let mut results = pes.try_run(program)?.into_ranked();
+        Ok(results.find(|&(rank, _)| rank == Rank(0)).map(|(_, result)| result))
     }
 
     /// Checks a result if the options ask for it, and returns the text of the check.

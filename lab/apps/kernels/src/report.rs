@@ -19,7 +19,7 @@ pub struct Report {
     /// The variant of the algorithm.
     variant: String,
     kernels: &'static str,
-    pes: u32,
+    pes: usize,
     seconds: Vec<f64>,
     median_seconds: f64,
     gflops: f64,
@@ -60,7 +60,7 @@ impl Report {
     pub fn new<R>(
         application: &'static str,
         (problem, variant): (String, String),
-        (kernels, pes): (&'static str, u32),
+        (kernels, pes): (&'static str, usize),
         flops: f64,
         measured: Measured<R>,
     ) -> Self {

@@ -5,7 +5,7 @@
 //! entries are integers, and all sums are less than 2^53, so both sides are exact and must be
 //! equal. Small products are also compared entry by entry with the sums of the definition.
 
-use consort::{Result, Sum, Team};
+use consort::{Result, Team, ops::Sum};
 use consort_apps_kernels::{
     entries::{entry, hash},
     matrix::Matrix,

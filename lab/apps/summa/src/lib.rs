@@ -14,7 +14,7 @@
 
 mod check;
 
-use consort::{Grid, Request, Result, Team};
+use consort::{Grid, Result, Team, nonblocking::Request};
 use consort_apps_kernels::{
     cyclic::Cyclic,
     dense::{View, dense},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use consort::Fabric;
+use consort::launch::Fabric;
 use consort_machine::topology::Topology;
 
 use crate::figures::{

@@ -19,7 +19,10 @@ use std::{process::ExitCode, time::Duration};
 use crate::prediction::{Basis, Call, Parameters, Predicted, Prediction};
 use anyhow::Result;
 use clap::value_parser;
-use consort::{Fabric, ProcessShape, SyncMode, SyncModes};
+use consort::{
+    launch::{Fabric, ProcessShape},
+    sync_modes::{SyncMode, SyncModes},
+};
 use consort_bench::{environment::Switches, page::Page, query_json::describe, units::size};
 use consort_report::Document;
 use consort_tuner::TransferClass;

@@ -4,7 +4,8 @@ mod plots;
 mod text;
 
 use consort_console::{
-    args, interrupt,
+    args::{self, MOST_PES},
+    interrupt,
     measurement::Measurement,
     output::{self, progress::Progress},
     report::Findings,
@@ -22,7 +23,6 @@ use crate::{
 };
 use anyhow::{Result, anyhow, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use consort::MOST_PES;
 use consort_bench::{
     environment::Switches,
     page::Page,

@@ -4,7 +4,7 @@
 //! at every size.
 
 use anyhow::Result;
-use consort::SyncModes;
+use consort::sync_modes::SyncModes;
 
 use super::{
     bars,

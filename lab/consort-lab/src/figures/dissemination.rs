@@ -7,7 +7,10 @@
 //! therefore sent as two. The best radix depends on the machine.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective, Query},
+};
 use consort_collectives::{names, serves};
 use consort_sim::{Simulation, machines::Machine};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use consort::{Fabric, Waiting};
+use consort::{Waiting, launch::Fabric};
 
 use super::quantity::Quantity;
 use consort_bench::{page::Page, units::counted};

@@ -3,7 +3,7 @@
 //! additional figures.
 
 use anyhow::Result;
-use consort::SyncModes;
+use consort::sync_modes::SyncModes;
 
 use super::{
     crossover::{SIZES_BYTES, TABLE_NOTE, described_pairs, flat_over_tree, pairs, table},

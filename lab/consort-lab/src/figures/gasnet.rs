@@ -15,7 +15,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, Candidate, Collective, Fabric, ProcessShape, Query, SyncModes};
+use consort::{
+    launch::{Fabric, ProcessShape},
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, Collective, Query},
+};
 use consort_fabric::statistics::median;
 
 use super::{

@@ -1,7 +1,10 @@
 //! The machines of Nishtala and Yelick (HotPar 2009), simulated with all their threads.
 
 use anyhow::Result;
-use consort::{Candidate, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Candidate, Query},
+};
 use consort_fabric::window;
 use consort_sim::{Simulation, machines};
 

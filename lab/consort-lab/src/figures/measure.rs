@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use consort::{Algorithms, Candidate, Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Algorithms, Candidate, Collective, Query},
+};
 use consort_tuner::Catalog;
 
 use super::experiment::Experiment;

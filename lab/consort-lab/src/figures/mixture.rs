@@ -9,7 +9,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{Collective, Fabric, MachineShape, ProcessShape, Query, SyncModes};
+use consort::{
+    launch::{Fabric, MachineShape, ProcessShape},
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 
 use super::{
     experiment::{Experiment, Outcome},

@@ -2,7 +2,7 @@
 //! each mode, in which parents read, as in the paper; and the best of all algorithms.
 
 use anyhow::Result;
-use consort::{Algorithms, SyncModes};
+use consort::{sync_modes::SyncModes, tune::Algorithms};
 use consort_fabric::statistics::median;
 use consort_tuner::Catalog;
 

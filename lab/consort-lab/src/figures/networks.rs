@@ -2,7 +2,7 @@
 //! of networks of nodes with 4, 4 and 16 cores.
 
 use anyhow::Result;
-use consort::{Candidate, Query};
+use consort::tune::{Candidate, Query};
 use consort_fabric::window;
 use consort_sim::{Simulation, machines};
 

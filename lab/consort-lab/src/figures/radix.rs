@@ -2,7 +2,7 @@
 //! Parents read, as in the paper. Trees in which children send are additional figures.
 
 use anyhow::Result;
-use consort::SyncModes;
+use consort::sync_modes::SyncModes;
 
 use super::{
     experiment::{Experiment, Outcome},

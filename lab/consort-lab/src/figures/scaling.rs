@@ -8,7 +8,7 @@
 //! part of a matrix and FT's messages are the paper's.
 
 use anyhow::{Context, Result};
-use consort::{Candidate, Collective};
+use consort::tune::{Candidate, Collective};
 use consort_sim::machines::Machine;
 
 use super::{

@@ -7,7 +7,10 @@
 //! may move before all PEs have entered.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Query, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Candidate, Collective, Query},
+};
 
 use super::{
     experiment::{Experiment, Outcome},

@@ -9,7 +9,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use consort::{Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 use consort_tuner::{Catalog, Race, distinct};
 
 use super::{

@@ -6,7 +6,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Arrival, Candidate, Collective, Query},
+};
 use consort_fabric::CallSpec;
 use consort_sim::{
     Simulation,

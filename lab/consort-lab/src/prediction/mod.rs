@@ -13,7 +13,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use consort::{Candidate, Fabric, Query, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::SyncModes,
+    tune::{Candidate, Query},
+};
 use consort_fabric::statistics::median;
 use consort_sim::Simulation;
 use consort_tuner::TransferClass;
@@ -242,7 +246,7 @@ fn times(timing: &Timing, class: Option<TransferClass>) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use consort::Collective;
+    use consort::tune::Collective;
 
     use super::*;
 

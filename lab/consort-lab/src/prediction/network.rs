@@ -19,7 +19,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use consort::{Candidate, Collective, Fabric, ProcessShape, Query, SyncMode, SyncModes};
+use consort::{
+    launch::{Fabric, ProcessShape},
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Candidate, Collective, Query},
+};
 use consort_fabric::statistics::median;
 use consort_sim::{
     Simulation,

@@ -1,7 +1,7 @@
 //! The algorithms that a described machine can run, and the model's estimates for them.
 
 use anyhow::{Result, ensure};
-use consort::{Candidate, Query};
+use consort::tune::{Candidate, Query};
 use consort_bench::usage::Usage;
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Capabilities, MachineModel};
@@ -52,7 +52,7 @@ impl Catalog for Described {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Collective, SyncModes};
+    use consort::{sync_modes::SyncModes, tune::Collective};
     use consort_fabric::CallSpec;
     use consort_tuner::{Measurements, Selector};
 

@@ -3,7 +3,11 @@
 use std::cell::Cell;
 
 use anyhow::{Result, anyhow, bail};
-use consort::{Candidate, Collective, Query, Rank, SyncMode};
+use consort::{
+    Rank,
+    sync_modes::SyncMode,
+    tune::{Candidate, Collective, Query},
+};
 use consort_collectives::Setting;
 use consort_fabric::{CallSpec, Capabilities, Kernel, Layout, Sum};
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
@@ -317,7 +321,7 @@ fn median_ns(calls_ns: &[f64]) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort::SyncModes;
+    use consort::sync_modes::SyncModes;
     use consort_bench::query_json::sums;
     use consort_fabric::reference;
 

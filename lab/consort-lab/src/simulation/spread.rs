@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use consort::Collective;
+use consort::tune::Collective;
 use consort_sim::{Step, Trace};
 
 /// A message of the tree.
@@ -161,7 +161,7 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Rank, SyncModes};
+    use consort::{Rank, sync_modes::SyncModes};
     use consort_sim::{Simulation, machines::Machine};
 
     use super::super::program::Program;

@@ -25,12 +25,12 @@ fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
     let seeds = seeds::of_programs(programs.len() as u64);
     let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
-        let launch = Pes::threads(pes).loopback(forms, pes.into());
+        let launch = Pes::threads(pes as usize).loopback(forms, pes.into());
         play(launch, &programs, seeds)
             .unwrap_or_else(|error| panic!("{pes} PEs on {forms:?}: {error}"))
     });
     assert_eq!(ended.len(), pes as usize);
-    assert!(ended.iter().all(|&(_, played)| played == drawn));
+    assert!(ended.iter().all(|&played| played == drawn));
 }
 
 macro_rules! conforms {

@@ -12,7 +12,7 @@ use line::Line;
 /// On threads: when two PEs of three use different algorithms, all get an error.
 #[test]
 fn outside_algorithm_serves_a_team() {
-    use consort::{Collective, Error, Pes, Sum};
+    use consort::{Error, Pes, ops::Sum, tune::Collective};
 
     let sums = Pes::threads(3).run(|pe| {
         let world = pe.world();
@@ -21,7 +21,7 @@ fn outside_algorithm_serves_a_team() {
         assert_eq!(world.served_by(Collective::AllReduce), Some(Candidate::new("line")));
         Ok(sum)
     });
-    assert!(sums.expect("all agree").iter().all(|&(_, sum)| sum == 6));
+    assert!(sums.expect("all agree").iter().all(|&sum| sum == 6));
     let differ = Pes::threads(3).run(|pe| {
         let world = pe.world();
         if world.rank() == Rank(1) {
@@ -36,7 +36,7 @@ fn outside_algorithm_serves_a_team() {
 /// A helper thread may not drive its future, which need not be `Send`.
 #[test]
 fn helpers_do_not_drive_it() {
-    use consort::{Collective, Error, Pes, Sum};
+    use consort::{Error, Pes, error::CallError, ops::Sum, tune::Collective};
 
     for has_helpers in [false, true] {
         let job = Pes::threads(2);
@@ -48,9 +48,9 @@ fn helpers_do_not_drive_it() {
             world.start_all_reduce(vec![1], Sum)?.wait()
         });
         match sums {
-            Ok(sums) => assert!(!has_helpers && sums.iter().all(|(_, sum)| *sum == [2])),
+            Ok(sums) => assert!(!has_helpers && sums.iter().all(|sum| *sum == [2])),
             Err(error) => {
-                assert!(has_helpers && matches!(error, Error::Plan(_)), "{error}");
+                assert!(has_helpers && matches!(error, Error::Call(CallError::Plan(_))), "{error}");
                 assert!(error.to_string().contains("helper"), "{error}");
             }
         }
@@ -90,7 +90,7 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
         time::Duration,
     };
 
-    use consort::{Collective, Pes};
+    use consort::{Pes, tune::Collective};
 
     let left = AtomicU32::new(0);
     let run = Pes::threads(2).run(|pe| {
@@ -113,7 +113,7 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
 /// addresses.
 #[test]
 fn outside_barrier_makes_no_team() {
-    use consort::{Collective, Error, Pes};
+    use consort::{Error, Pes, tune::Collective};
 
     let made = Pes::threads(3).run(|pe| {
         let world = pe.world();
@@ -127,7 +127,7 @@ fn outside_barrier_makes_no_team() {
 
 #[test]
 fn symmetric_memory_that_stays_exposed_is_reported() {
-    use consort::{Collective, Error, Pes};
+    use consort::{Error, Pes, tune::Collective};
 
     let failed = Pes::threads(2).run(|pe| {
         let world = pe.world();

@@ -13,7 +13,12 @@ use std::{
     time::Duration,
 };
 
-use consort::{Atomic, Collective, Operator, Pes, Pod, Rank, Result, Sum, Symmetric, Team};
+use consort::{
+    Pes, Pod, Rank, Result, Results, Symmetric, Team,
+    ops::{Operator, Sum},
+    symmetric::Atomic,
+    tune::Collective,
+};
 use consort_conformance::{
     Case, Coverage, Member, Program, Progress, Side, Space,
     cases::spread,
@@ -268,11 +273,7 @@ impl Progress for Words<'_, '_> {
 
 /// Runs the programs with these seeds on the PEs that `launch` starts. Returns the rank of each PE
 /// in this process, and the number of programs that it has run.
-pub(crate) fn play(
-    launch: Pes,
-    programs: &[Program],
-    seeds: Range<u64>,
-) -> Result<Vec<(Rank, usize)>> {
+pub(crate) fn play(launch: Pes, programs: &[Program], seeds: Range<u64>) -> Result<Results<usize>> {
     let count = programs.len();
     let of_seed = |seed: u64| {
         let number = usize::try_from(seed % count as u64).expect("there are few programs");

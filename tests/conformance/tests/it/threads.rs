@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use consort::{Error, Pes, PlanError};
+use consort::{
+    Error, Pes,
+    error::{CallError, PlanError},
+};
 use consort_conformance::{Case, Coverage, Member, Program, Space, data::Random, turns::alone};
 
 use consort_native::Job;
@@ -23,13 +26,13 @@ fn conform(pes: u32, count: usize) {
     let seeds = seeds::of_programs(programs.len() as u64);
     let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes), &programs, seeds).unwrap_or_else(|error| {
+        play(Pes::threads(pes as usize), &programs, seeds).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })
     });
     assert_eq!(ended.len(), pes as usize);
-    assert!(ended.iter().all(|&(_, played)| played == drawn));
+    assert!(ended.iter().all(|&played| played == drawn));
 }
 
 /// All PEs refuse a case that an algorithm cannot serve, and can continue.
@@ -46,14 +49,14 @@ fn unservable_call_is_refused_by_all() {
             let cases: Vec<Case> = space.in_few_modes().filter(is_new).collect();
             assert!(!cases.is_empty(), "all algorithms serve all calls of {pes} PEs");
             let program = Program::new(pes, 1, &cases);
-            let refused = Pes::threads(pes).run(|pe| {
+            let refused = Pes::threads(pes as usize).run(|pe| {
                 let mut random = Random(0);
                 let (world, pool, keys) = (pe.world(), &Pool::new(), &*keys(&program));
                 let member = Player { world, pool, keys, random: &mut random };
                 for (call, case) in cases.iter().enumerate() {
                     let private = program.private(call, member.rank());
                     match member.forced(call, case, Some(private)) {
-                        Err(Error::Plan(PlanError::Incapable { .. })) => {}
+                        Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => {}
                         other => panic!("{case}: {other:?}"),
                     }
                 }

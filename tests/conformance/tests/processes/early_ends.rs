@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pe, Pes, Rank, Result, Sum, Symmetric, Until};
+use consort::{Error, Pe, Pes, Rank, Result, Symmetric, ops::Sum, symmetric::Until};
 use consort_conformance::data::Random;
 use consort_sandbox::seeds::seeds;
 use libtest_mimic::{Failed, Trial};

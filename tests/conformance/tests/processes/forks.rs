@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use consort::{Error, Pes, Rank, Sum};
+use consort::{Error, Pes, ops::Sum};
 use consort_sandbox::children;
 use libtest_mimic::Trial;
 
@@ -40,13 +40,13 @@ pub(crate) fn run() -> ExitCode {
     };
     for _ in 0..3 {
         match launch() {
-            Ok(results) => assert!(results.iter().all(|(_, is_child)| !is_child)),
+            Ok(results) => assert!(results.iter().all(|is_child| !is_child)),
             Err(error) => {
                 let again = Pes::from_env(1).run(|_| Ok(())).expect_err("a child is not a PE");
                 let own = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
                 let is_well = error == Error::Forked
                     && again.to_string().contains("was forked from PE")
-                    && own == Ok(vec![(Rank(0), 2), (Rank(1), 2)]);
+                    && own.is_ok_and(|own| own == [2, 2]);
                 children::end(is_well);
             }
         }

@@ -11,7 +11,10 @@ use std::{
     },
 };
 
-use consort::{Atomic, Rank, Until};
+use consort::{
+    Rank,
+    symmetric::{Atomic, Until},
+};
 use consort_fabric::Nodes;
 use consort_machine::Waiting;
 use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Width};

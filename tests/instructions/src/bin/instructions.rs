@@ -27,7 +27,11 @@ use std::{
     time::Duration,
 };
 
-use consort::{Candidate, Collective, Pes, Rank, Result, Sum, Team, Waiting};
+use consort::{
+    Pes, Rank, Result, Team, Waiting,
+    ops::Sum,
+    tune::{Candidate, Collective},
+};
 
 /// The calls of a quarter of a small team's window.
 const QUARTER: u64 = 16;

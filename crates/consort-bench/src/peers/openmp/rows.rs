@@ -7,7 +7,7 @@
 
 use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
-use consort::Collective;
+use consort::tune::Collective;
 use consort_machine::topology::Topology;
 
 use super::program::{Library, OpenMp, OpenMpLaunch};

@@ -12,7 +12,10 @@
 
 use std::time::Instant;
 
-use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
+use consort::{
+    Rank, Result, Symmetric, Team,
+    symmetric::{Counter, Signal, Until},
+};
 
 use super::program::Program;
 
@@ -42,13 +45,13 @@ impl<'p> AllToAll<'p> {
     /// Plays one round with counting puts, flags, or a barrier.
     fn exchange(&self, method: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
         let (me, pes) = (self.world.rank(), self.world.size());
-        let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
+        let everyone = || (0..pes).map(|distance| Rank::new((me.index() + distance) % pes));
         if method == 0 {
             let counter = &self.counters[turn];
             for to in everyone() {
                 self.inbox.put_counted(to, at, message, counter)?;
             }
-            counter.wait(pes.into())?;
+            counter.wait(pes as u64)?;
             return counter.set(0);
         }
         for to in everyone() {
@@ -60,7 +63,7 @@ impl<'p> AllToAll<'p> {
             for to in everyone() {
                 flag.signal(to, 0, Signal::Add(1))?;
             }
-            flag.wait_until(0, Until::AtLeast(pes.into()))?;
+            flag.wait_until(0, Until::AtLeast(pes as u64))?;
             flag.signal(me, 0, Signal::Set(0))
         } else {
             self.inbox.quiet()?;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use consort::{Rank, Result, Signal, Symmetric, Team};
+use consort::{Rank, Result, Symmetric, Team, symmetric::Signal};
 
 use super::program::{Notifications, Program};
 

@@ -1,6 +1,9 @@
 //! One PE's part in a program, and its notifications to a PE that waits for data.
 
-use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
+use consort::{
+    Rank, Result, Symmetric, Team,
+    symmetric::{Counter, Signal, Until},
+};
 
 /// The rounds of a block of small messages, and the round trips of a reading of the transfer.
 pub(super) const ROUNDS: u32 = 200;

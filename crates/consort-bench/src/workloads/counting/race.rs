@@ -189,7 +189,7 @@ impl Race<'_> {
                 break;
             }
             let link = (fits && pes > 1).then(PingPong::new);
-            let job = Pes::threads(pes)
+            let job = Pes::threads(pes as usize)
                 .pinned()
                 .without_wisdom()
                 .waiting(self.waiting.unwrap_or_default());
@@ -216,7 +216,7 @@ impl Race<'_> {
                     }
                 }
             });
-            samples.extend(launched?.swap_remove(0).1);
+            samples.extend(launched?.into_vec().swap_remove(0));
             longest = longest.max(begun.elapsed() - spent);
         }
         Ok(times(&samples, sizes_bytes))

@@ -11,7 +11,7 @@
 
 use std::time::Instant;
 
-use consort::{Rank, Result, Signal, Symmetric, Team};
+use consort::{Rank, Result, Symmetric, Team, symmetric::Signal};
 
 use super::program::{Notifications, Program};
 
@@ -53,7 +53,7 @@ impl<'p> Stencil<'p> {
 impl Program for Stencil<'_> {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (world, columns, rows) = (self.world, bytes / size_of::<f64>(), rounds as usize + 1);
-        let (me, last, width) = (world.rank(), Rank(world.size() - 1), columns + 1);
+        let (me, last, width) = (world.rank(), Rank::new(world.size() - 1), columns + 1);
         self.fill(width, rows);
         let Self { edge, methods, grid, .. } = self;
         let notifications = &mut methods[method];

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{self, Arc},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::Result;
@@ -37,7 +37,7 @@ fn team(setting: &Setting<'_>) -> Result<f64> {
                 (0..count).try_for_each(|_| world.barrier())?;
                 Ok(begun.elapsed())
             })?;
-            Ok(slowest(&times))
+            Ok(times.into_iter().max().unwrap_or_default())
         })
     })
 }
@@ -53,7 +53,7 @@ fn member(setting: &Setting<'_>) -> Result<f64> {
                 (0..count).try_for_each(|_| member.wait().map(drop))?;
                 Ok(begun.elapsed())
             })?;
-            Ok(slowest(&times))
+            Ok(times.into_iter().max().unwrap_or_default())
         })
     })
 }
@@ -102,11 +102,7 @@ where
                 }
                 Ok(begun.elapsed())
             })?;
-            Ok(slowest(&times))
+            Ok(times.into_iter().max().unwrap_or_default())
         })
     })
-}
-
-fn slowest<R>(times: &[(R, Duration)]) -> Duration {
-    times.iter().map(|(_, time)| *time).max().unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 use std::{hint::black_box, thread};
 
 use anyhow::{Context, Result, ensure};
-use consort::{Pe, Pes, Sum};
+use consort::{Pe, Pes, ops::Sum};
 use consort_machine::affinity;
 use rayon::{ThreadPool, ThreadPoolBuilder, iter::ParallelIterator, slice::ParallelSlice};
 
@@ -46,7 +46,7 @@ fn pool(setting: &Setting<'_>) -> Result<f64> {
 
 fn launch(setting: &Setting<'_>) -> Result<f64> {
     setting.regions_ns(|| {
-        black_box(Pes::threads(setting.pes).pinned().run(|_| Ok(()))?);
+        black_box(Pes::threads(setting.pes as usize).pinned().run(|_| Ok(()))?);
         Ok(())
     })
 }
@@ -77,16 +77,15 @@ fn openmp_parallel(setting: &Setting<'_>) -> Result<f64> {
 
 fn pool_reduces(setting: &Setting<'_>) -> Result<f64> {
     let program = |pe: &Pe, part: &[f64]| pe.world().all_reduce(sum(part), Sum);
-    setting.with_pool(|pool| {
-        sums_ns(setting, |data| Ok(pool.run_with(data.chunks(LEN), program)?[0].1))
-    })
+    setting
+        .with_pool(|pool| sums_ns(setting, |data| Ok(pool.run_with(data.chunks(LEN), program)?[0])))
 }
 
 fn pool_returns(setting: &Setting<'_>) -> Result<f64> {
     setting.with_pool(|pool| {
         sums_ns(setting, |data| {
             let sums = pool.run_with(data.chunks(LEN), |_, part| Ok(sum(part)))?;
-            Ok(sums.iter().map(|(_, sum)| sum).sum())
+            Ok(sums.iter().sum())
         })
     })
 }

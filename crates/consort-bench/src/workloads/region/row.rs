@@ -96,10 +96,10 @@ impl<'s> Setting<'s> {
     pub(super) fn with_pool<R>(&self, timed: impl FnOnce(&Pool) -> Result<R>) -> Result<R> {
         // The library finds out once which cores the process may use. That must precede the pinning
         // of its first thread, which is this one.
-        let _ = consort::Algorithms::here();
+        let _ = consort::tune::Algorithms::here();
         let _pinned =
             self.cpu(0).map(Pinned::new).transpose().context("cannot pin a thread to its core")?;
-        timed(&Pes::threads(self.pes).pinned().pool()?)
+        timed(&Pes::threads(self.pes as usize).pinned().pool()?)
     }
 
     /// Times one block of a work of the C program.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use consort::{Collective, SyncModes};
+use consort::{sync_modes::SyncModes, tune::Collective};
 
 use super::calls::{CallOptions, Data};
 

@@ -4,7 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::ArgAction;
-use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
+use consort::{
+    Waiting,
+    launch::Fabric,
+    sync_modes::SyncModes,
+    tune::{Algorithms, Arrival, Candidate, Collective},
+};
 use consort_bench::{
     harness::{Communication, Conditions, Mode, ServedBy, Session, Work},
     query_json::sums,

@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use consort::{Collective, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::Collective,
+};
 use consort_bench::harness::Mode;
 use consort_console::{args, refuse, require};
 

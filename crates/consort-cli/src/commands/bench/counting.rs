@@ -4,12 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use consort::MOST_PES;
 use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_console::{interrupt, require};
+use consort_console::{args::MOST_PES, interrupt, require};
 
 use super::presenter::{SizeOptions, usual_pes};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use consort::Collective;
+use consort::tune::Collective;
 use consort_bench::peers::{
     openmp::{self, Library},
     threads,

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use consort::{Arrival, Fabric, Waiting};
+use consort::{Waiting, launch::Fabric, tune::Arrival};
 use consort_bench::harness::{Communication, Conditions, Mode, Pattern, Session, Work};
 use consort_console::{args, refuse, require};
 

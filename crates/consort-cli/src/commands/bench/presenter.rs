@@ -3,7 +3,7 @@
 use std::{ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use consort::{Algorithms, Waiting};
+use consort::{Waiting, tune::Algorithms};
 use consort_bench::{
     environment::Switches, harness::Figure, page::Page, workloads::critical_sections::Entry,
 };

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Parser;
-use consort::Collective;
+use consort::tune::Collective;
 use consort_bench::harness::{ServedBy, Work};
 use consort_bench::peers::{openmp::Library, threads};
 

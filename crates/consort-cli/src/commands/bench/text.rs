@@ -2,7 +2,7 @@
 
 mod heading;
 
-use consort::{Candidate, SyncModes};
+use consort::{sync_modes::SyncModes, tune::Candidate};
 use consort_bench::{
     harness::{Communication, Figure, Pattern, RunSettings},
     limits::{Limit, MOST_BYTES},
@@ -249,7 +249,7 @@ fn discarded(figures: &[&Figure]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Collective, Fabric, Waiting};
+    use consort::{Waiting, launch::Fabric, tune::Collective};
     use consort_bench::harness::{Conditions, Mode};
 
     use super::*;

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
-use consort::ProcessShape;
+use consort::launch::ProcessShape;
 use consort_fabric::environment::variable;
 use consort_mpi::{HostPlacement, Launcher, find_program};
 

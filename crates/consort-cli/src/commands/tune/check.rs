@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use consort::{Candidate, Query};
+use consort::tune::{Candidate, Query};
 use consort_bench::{
     harness::NativeWorkbench,
     page::Page,

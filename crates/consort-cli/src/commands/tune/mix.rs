@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use consort::{Algorithms, Candidate, MOST_PES, Query};
+use consort::tune::{Algorithms, Candidate, Query};
 use consort_bench::{
     harness::NativeWorkbench,
     page::Page,
@@ -25,7 +25,10 @@ use consort_tuner::{
 use serde::Serialize;
 
 use super::watch::Meter;
-use consort_console::output::{brief, ratio, time};
+use consort_console::{
+    args::MOST_PES,
+    output::{brief, ratio, time},
+};
 
 /// The launches in which a query's choices are compared.
 const LAUNCHES: u32 = 8;

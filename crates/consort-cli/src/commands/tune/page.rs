@@ -7,7 +7,11 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Collective, Fabric, Query, SyncModes};
+use consort::{
+    launch::Fabric,
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 use consort_bench::{harness::comparison::Point, page::Page, query_json::describe, units};
 use consort_fabric::{OperatorClass, environment::variable};
 use consort_tuner::{

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use consort::{Collective, Query, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Collective, Query},
+};
 use consort_bench::{
     harness::comparison::Point as Compared,
     units::{counted, size},

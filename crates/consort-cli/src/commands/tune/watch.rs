@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Query};
+use consort::tune::{Candidate, Query};
 use consort_bench::query_json::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,7 +1,7 @@
 //! Wisdom of launches: used, rejected and saved.
 
 use super::*;
-use crate::{ChosenBy, Pes, ProcessShape};
+use crate::{Pes, launch::ProcessShape, tune::ChosenBy};
 use consort_fabric::{CallSpec, Candidate, Collective, Nodes, OperatorClass, Query, SyncModes};
 use consort_tuner::{Catalog, Entry, Identity};
 
@@ -33,8 +33,8 @@ fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
         );
         Ok(world.choice(Collective::Barrier, 0))
     })?;
-    assert_eq!(all[0].1, all[1].1);
-    Ok(all[0].1.clone())
+    assert_eq!(all[0], all[1]);
+    Ok(all[0].clone())
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn algorithms_of_other_programs_keep_their_entries() {
 fn without_wisdom_the_model_chooses() {
     let by =
         Pes::threads(2).without_wisdom().run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
-    assert_eq!(by.unwrap()[0].1, ChosenBy::Model);
+    assert_eq!(by.unwrap(), [ChosenBy::Model; 2]);
 }

@@ -1,6 +1,12 @@
 //! Invalid arguments: roots, numbers of PEs, lengths, buffers.
 
-use consort::{Error, MOST_PES, Pes, Rank, Result, Sum, SyncMode, SyncModes};
+use consort::{
+    Error, Pes, Rank, Result,
+    error::{CallError, LaunchError},
+    launch::MOST_PES,
+    ops::Sum,
+    sync_modes::{SyncMode, SyncModes},
+};
 use consort_native::HeapError;
 
 use super::on;
@@ -25,7 +31,9 @@ fn roots_out_of_range() {
     });
     for errors in errors {
         for error in errors.into_iter().flatten() {
-            let Error::RootOutOfRange { root, pes: 3 } = error else { panic!("{error}") };
+            let Error::Call(CallError::RootOutOfRange { root, pes: 3 }) = error else {
+                panic!("{error}")
+            };
             let text = format!("root {root} is not in the team: its 3 PEs have ranks 0 to 2");
             assert_eq!(error.to_string(), text);
         }
@@ -35,11 +43,11 @@ fn roots_out_of_range() {
 #[test]
 fn no_pes_and_too_many() {
     let none = Pes::threads(0).run(|_| Ok(())).expect_err("no PEs");
-    assert_eq!(none, Error::NoPes);
+    assert_eq!(none, Error::Launch(LaunchError::NoPes));
     assert!(none.to_string().contains("1 to 1024"), "{none}");
-    for asked in [MOST_PES + 1, u32::MAX] {
+    for asked in [MOST_PES + 1, usize::MAX] {
         let many = Pes::threads(asked).run(|_| Ok(())).expect_err("too many PEs");
-        assert_eq!(many, Error::TooManyPes { asked, most: MOST_PES });
+        assert_eq!(many, Error::Launch(LaunchError::TooManyPes { asked, most: MOST_PES }));
     }
     let heap = Pes::threads(2).heap_bytes(usize::MAX).run(|_| Ok(())).expect_err("no such heap");
     assert!(matches!(heap, Error::Memory(HeapError::System { pes: 2, .. })), "{heap}");
@@ -59,7 +67,8 @@ fn borrowed_slices_are_not_left_behind() {
     });
     for error in errors.into_iter().flatten() {
         let error = error.expect("an error");
-        assert!(matches!(error, Error::BorrowedSlice(sync) if sync.exit == SyncMode::None));
+        let Error::Call(CallError::BorrowedSlice(sync)) = &error else { panic!("{error}") };
+        assert_eq!(sync.exit, SyncMode::None);
         assert!(error.to_string().contains("use symmetric memory"), "{error}");
     }
 }
@@ -68,7 +77,7 @@ fn borrowed_slices_are_not_left_behind() {
 fn targets_of_another_length() {
     let errors = on(Pes::threads(2), |world| {
         let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
-        let error = Error::Lengths { source_len: 3, target_len: 2 };
+        let error = Error::Call(CallError::Lengths { source_len: 3, target_len: 2 });
         assert_eq!(world.reduce_symmetric(&three, &two, Sum, Rank(0)).err(), Some(error.clone()));
         // On PEs other than the root, the target does not matter.
         world.reduce_slice(
@@ -93,14 +102,14 @@ fn a_source_that_is_the_target() {
     let errors = on(Pes::threads(3), |world| {
         let memory = world.symmetric::<u64>(10)?;
         let error = world.reduce_symmetric(&memory, &memory, Sum, Rank(2)).err();
-        assert_eq!(error, Some(Error::InPlace));
+        assert_eq!(error, Some(Error::Call(CallError::InPlace)));
         // There is nothing to read or write.
         let none = world.symmetric::<u64>(0)?;
         world.reduce_symmetric(&none, &none, Sum, Rank(2))?;
         world.barrier()
     });
     assert!(errors.iter().all(Result::is_ok), "{errors:?}");
-    assert!(Error::InPlace.to_string().contains("two allocations"));
+    assert!(Error::Call(CallError::InPlace).to_string().contains("two allocations"));
 }
 
 /// Lengths of blocks whose product with the number of PEs overflows.
@@ -111,5 +120,5 @@ fn lengths_that_overflow() {
         (world.rank() == root).then(|| world.start_scatter(Vec::<u8>::new(), len, root).err())
     });
     let [Some(error), None, None, None] = &errors[..] else { panic!("{errors:?}") };
-    assert!(matches!(error, Some(Error::Blocks { .. })), "{error:?}");
+    assert!(matches!(error, Some(Error::Call(CallError::Blocks { .. }))), "{error:?}");
 }

@@ -1,6 +1,12 @@
 //! Forced candidates that do not exist, or cannot serve.
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Sum, SyncModes};
+use consort::{
+    Error, Pes, Rank,
+    error::CallError,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_collectives::{PlanError, names};
 use consort_conformance::{registry::one_each, turns::alone};
 
@@ -39,7 +45,10 @@ fn forcing_an_unknown_candidate_fails() {
         });
         for (unknown, wrong) in errors {
             let text = unknown.to_string();
-            assert!(matches!(unknown, Error::Plan(PlanError::UnknownAlgorithm { .. })));
+            assert!(matches!(
+                unknown,
+                Error::Call(CallError::Plan(PlanError::UnknownAlgorithm { .. }))
+            ));
             assert!(text.contains("`fastest`"), "{text}");
             assert!(names(collective).iter().all(|name| text.contains(name)), "{text}");
             for (error, expected) in wrong {

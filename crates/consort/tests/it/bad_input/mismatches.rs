@@ -7,7 +7,10 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Max, Pes, Rank, Result, Sum, SyncMode, SyncModes, Team,
+    Error, Pes, Rank, Result, Team,
+    ops::{Max, Sum},
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Candidate, Collective},
 };
 use consort_conformance::turns::alone;
 use consort_native::Failure;
@@ -17,7 +20,7 @@ use crate::jobs::{SOON, pes_of};
 
 /// PE 1 makes a different call than all others, before all enter a barrier.
 fn mismatched(
-    pes: u32,
+    pes: usize,
     [one, other]: [&'static [&'static str]; 2],
     call: impl Fn(Team<'_>, bool) -> Result<()> + Send + Sync + 'static,
 ) {

@@ -30,7 +30,7 @@ fn on<R: Debug + Send + 'static>(
         let since = Instant::now();
         let (got, size) = (Mutex::new(BTreeMap::new()), AtomicUsize::new(usize::MAX));
         let ended = pes.run(|pe| {
-            size.store(pe.world().size() as usize, Relaxed);
+            size.store(pe.world().size(), Relaxed);
             let result = program(pe.world());
             got.lock().expect("no panic").insert(pe.world().rank(), result);
             Ok(())

@@ -2,7 +2,7 @@
 
 use std::{panic::Location, sync::mpsc::channel};
 
-use consort::{Error, Rank, Result, Sum, SyncModes, Team};
+use consort::{Error, Rank, Result, Team, ops::Sum, sync_modes::SyncModes};
 use consort_native::Failure;
 
 use crate::jobs::{fails, on, pes_of};

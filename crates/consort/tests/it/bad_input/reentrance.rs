@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "smuggles a team into an operator, as only unsafe code can")]
 
-use consort::{Error, Pes, Rank, Result, Sum, Team};
+use consort::{Error, Pes, Rank, Result, Team, error::CallError, ops::Sum};
 
 use super::on;
 
@@ -40,7 +40,7 @@ fn operators_may_not_call_the_library() {
         let memory = world.symmetric::<u64>(1)?;
         let add = |a: u64, b: u64| {
             for error in smuggled.call_everything() {
-                assert_eq!(error, Some(Error::Reentrant));
+                assert_eq!(error, Some(Error::Call(CallError::Reentrant)));
             }
             a + b
         };
@@ -71,7 +71,7 @@ fn operators_may_not_plan_calls_either() {
         let smuggled = Smuggled(world);
         for round in 1..4 {
             let add = |a: u64, b: u64| {
-                assert_eq!(smuggled.broadcast(round), Err(Error::Reentrant));
+                assert_eq!(smuggled.broadcast(round), Err(Error::Call(CallError::Reentrant)));
                 a + b
             };
             assert_eq!(world.all_reduce(1, add)?, 2);

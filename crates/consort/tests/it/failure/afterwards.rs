@@ -1,6 +1,6 @@
 //! The effect of a failure on later calls, on the launch and on the next job.
 
-use consort::{Error, Pes, Rank, Sum, SyncModes, Until};
+use consort::{Error, Pes, Rank, ops::Sum, symmetric::Until, sync_modes::SyncModes};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{call_on, fails};
@@ -68,7 +68,7 @@ fn the_next_job_is_sound() {
             );
             let sums = Pes::threads(4).run(|pe| pe.world().reduce(1, Sum, Rank(3)));
             let sums = sums.expect("a job that goes well");
-            assert_eq!(sums[3], (Rank(3), Some(4)));
+            assert_eq!(sums[3], Some(4));
         }
     });
 }

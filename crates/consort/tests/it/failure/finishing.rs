@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use consort::{Collective, Error, Pes, Rank, SyncModes, Until, Waiting};
+use consort::{
+    Error, Pes, Rank, Waiting, symmetric::Until, sync_modes::SyncModes, tune::Collective,
+};
 use consort_conformance::{
     registry::one_each_on_slices,
     turns::{LIMIT, alone, note},

@@ -2,7 +2,13 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Candidate, Collective, Pes, Rank, Sum, SyncModes, Until, Waiting};
+use consort::{
+    Pes, Rank, Waiting,
+    ops::Sum,
+    symmetric::Until,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::{one_each, one_each_on_slices},
     turns::{LIMIT, alone, note},
@@ -12,14 +18,14 @@ use consort_sandbox::seeds;
 use super::{call, call_on, fails, few_and_many_words};
 
 /// One victim per daily run, and all PEs in nightly runs.
-fn victims(pes: u32) -> Vec<Rank> {
-    seeds::some_of((0..pes).map(Rank))
+fn victims(pes: usize) -> Vec<Rank> {
+    seeds::some_of((0..pes).map(Rank::new))
 }
 
 /// The victim panics instead of entering the call; the others are in it, at every point of the
 /// algorithm.
 fn instead_of_entering(collective: Collective, waiting: Waiting) {
-    const PES: u32 = 4;
+    const PES: usize = 4;
     alone(LIMIT, move || {
         for candidate in one_each_on_slices(collective) {
             for victim in victims(PES) {

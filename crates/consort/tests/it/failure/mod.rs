@@ -10,12 +10,21 @@ use std::{
     time::Instant,
 };
 
-use consort::{Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{
+    Error, Pe, Pes, Rank, Result, Team,
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_collectives::{Setting, serves};
 use consort_fabric::{OperatorClass, Query};
 use consort_native::Job;
 
-use crate::{jobs::SOON, typed};
+use crate::{
+    data::{count, source_blocks, target_blocks},
+    jobs::SOON,
+    typed,
+};
 
 /// The limit on the calls of a PE before it must get the error: several windows.
 const CALLS: usize = 200;
@@ -37,7 +46,7 @@ impl Moment {
 /// others must get. Returns the job's error.
 fn fails<R: Send>(
     pes: Pes,
-    count: u32,
+    count: usize,
     victim: Rank,
     program: impl Fn(&Pe, &Moment) -> Result<R> + Sync,
 ) -> Error {
@@ -57,7 +66,7 @@ fn fails<R: Send>(
     let failed = failed.expect("the victim notes when it fails");
     let mut errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
     errors.retain(|(rank, ..)| *rank != victim);
-    assert_eq!(errors.len(), count as usize - 1, "some PE got no error");
+    assert_eq!(errors.len(), count - 1, "some PE got no error");
     for (rank, error, when) in errors {
         let named = matches!(&error, Error::PeFailed { rank, .. } if *rank == victim);
         assert!(named, "PE {rank} got {error}, not that PE {victim} failed");
@@ -80,13 +89,14 @@ fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) 
     let root = Rank(1);
     let team = world.with(sync);
     let is_root = world.rank() == root;
-    let source = vec![1_u64; collective.source_blocks(world.size(), is_root) as usize * words];
-    let mut target = vec![0; collective.target_blocks(world.size(), is_root) as usize * words];
+    let source = vec![1_u64; source_blocks(collective, world.size(), is_root) * words];
+    let mut target = vec![0; target_blocks(collective, world.size(), is_root) * words];
     typed::slices(team, collective, &source, &mut target, Sum, root)
 }
 
 /// Returns the fewest and the most words that an algorithm serves: the most take several steps.
-fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: u32) -> [usize; 2] {
+fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: usize) -> [usize; 2] {
+    let pes = count(pes);
     let is_served = |words: &usize| {
         let query = Query {
             collective,

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pes, Rank};
+use consort::{
+    Error, Pes, Rank,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -19,12 +22,12 @@ use crate::jobs::SOON;
 /// If PEs draw their shares, the culprit may draw none in some jobs: then the test runs again.
 #[test]
 fn an_operator_may_panic() {
-    const PES: u32 = 4;
-    const ROUNDS: u32 = 50;
+    const PES: usize = 4;
+    const ROUNDS: usize = 50;
     alone(LIMIT, || {
         for candidate in one_each(Collective::Reduce) {
             let mut failures = 0;
-            for culprit in (0..ROUNDS * PES).map(|turn| Rank(turn % PES)) {
+            for culprit in (0..ROUNDS * PES).map(|turn| Rank::new(turn % PES)) {
                 if culprit == Rank(0) && failures > 0 {
                     break;
                 }

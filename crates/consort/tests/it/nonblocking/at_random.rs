@@ -1,6 +1,6 @@
 //! Random programs of blocking and nonblocking calls on three teams.
 
-use consort::{Collective, Rank, SyncModes, Waiting};
+use consort::{Rank, Waiting, sync_modes::SyncModes, tune::Collective};
 use consort_conformance::{
     data::{Random, affine},
     turns::{LIMIT, alone, note},
@@ -8,7 +8,11 @@ use consort_conformance::{
 use consort_sandbox::seeds::seeds;
 
 use super::{check, start};
-use crate::{data::Call, jobs::pes_of, typed::slices};
+use crate::{
+    data::{Call, nth},
+    jobs::pes_of,
+    typed::slices,
+};
 
 /// The number of steps of a random program.
 const STEPS: usize = 300;
@@ -34,7 +38,7 @@ fn at_random(seed: u64, helpers: bool) {
                 }
                 let every: Vec<_> = SyncModes::every().collect();
                 let team = program.pick(&teams).with(*program.pick(&every));
-                let root = Rank(u32::try_from(program.below(32)).expect("few") % team.size());
+                let root = nth(team.size(), program.below(32));
                 let call = Call {
                     collective: *program.pick(&Collective::EVERY),
                     pes: team.size(),

@@ -1,6 +1,10 @@
 //! Every algorithm with every parameter, with several calls in flight.
 
-use consort::{Collective, Error, PlanError, Rank};
+use consort::{
+    Error, Rank,
+    error::{CallError, PlanError},
+    tune::Collective,
+};
 use consort_conformance::{
     registry::everything,
     turns::{LIMIT, alone, note},
@@ -10,19 +14,22 @@ use super::{check, start};
 use crate::{data::Call, jobs::pes_of};
 
 /// Tests every algorithm with every parameter, with several calls in flight.
-fn every_algorithm(pes: u32, collective: Collective) {
+fn every_algorithm(pes: usize, collective: Collective) {
     alone(LIMIT, move || {
         for candidate in everything(collective) {
             note(format!("{candidate} among {pes}"));
             let outcome = pes_of(pes).force(collective, candidate.clone()).run(|pe| {
                 let world = pe.world();
                 let me = world.rank();
-                let root = Rank(pes - 1);
+                let root = Rank::new(pes - 1);
                 for (seed, len) in (0..).zip([1, 0, 9, 700, 3000]) {
                     let calls =
                         [seed, seed + 100].map(|seed| Call { collective, pes, root, len, seed });
                     let requests = match calls.each_ref().map(|call| start(world, call)) {
-                        [Err(Error::Plan(PlanError::Incapable { .. })), Err(_)] => continue,
+                        [
+                            Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))),
+                            Err(_),
+                        ] => continue,
                         [one, other] => [one?, other?],
                     };
                     let [one, other] = requests;

@@ -5,7 +5,13 @@ use std::{
     time::Instant,
 };
 
-use consort::{Candidate, Collective, Error, Failure, PlanError, Rank, Request, Sum, Team};
+use consort::{
+    Error, Rank, Team,
+    error::{CallError, Failure, PlanError},
+    nonblocking::Request,
+    ops::Sum,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -28,7 +34,9 @@ fn a_death_in(collective: Collective) {
                     let world = pe.world();
                     let call = Call { collective, pes: 4, root: Rank(1), len: words, seed: 1 };
                     let request = match start(world, &call) {
-                        Err(Error::Plan(PlanError::Incapable { .. })) => return Ok(()),
+                        Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => {
+                            return Ok(());
+                        }
                         request => request?,
                     };
                     check(&call, world.rank(), request.wait()?);

@@ -23,7 +23,7 @@ use std::{
     time::Instant,
 };
 
-use consort::{Collective, Rank, Request, Result, Team};
+use consort::{Rank, Result, Team, nonblocking::Request, tune::Collective};
 use consort_conformance::{data::affine, turns::LIMIT};
 
 use crate::{data::Call, typed::blocks};
@@ -75,11 +75,11 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
             AnyRequest::of(team.start_scatter_vector(source, given, len, root), some)
         }
         Collective::GatherVector => {
-            let received = blocks(team, len * team.size() as usize);
+            let received = blocks(team, len * team.size());
             AnyRequest::of(team.start_gather_vector(source, received, root), |all| all)
         }
         Collective::AllGatherVector => {
-            let received = blocks(team, len * team.size() as usize);
+            let received = blocks(team, len * team.size());
             AnyRequest::of(team.start_all_gather_vector(source, received), some)
         }
         Collective::AllToAllVector => {

@@ -13,7 +13,10 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Displacements, DisplacementsError, Error, Rank, Result, Sum, Waiting,
+    Displacements, Error, Rank, Result, Waiting,
+    error::{CallError, DisplacementsError},
+    ops::Sum,
+    tune::{Candidate, Collective},
 };
 use consort_conformance::turns::{LIMIT, alone};
 
@@ -76,7 +79,10 @@ fn all_to_all_returns_its_vectors() {
         }
         for lens in [[6, 7], [7, 7], [6, 3]] {
             let error = world.start_all_to_all_into(vec![1; lens[0]], vec![1; lens[1]]).err();
-            assert!(matches!(error, Some(Error::Blocks { .. })), "{lens:?}: {error:?}");
+            assert!(
+                matches!(error, Some(Error::Call(CallError::Blocks { .. }))),
+                "{lens:?}: {error:?}"
+            );
         }
         Ok(())
     });
@@ -92,8 +98,8 @@ fn a_request_is_tested_polled_and_taken_once() {
         assert!(request.test()?);
         assert_eq!(block_on(&mut request)?, [2]);
         assert!(request.test()?);
-        assert_eq!(block_on(&mut request).err(), Some(Error::Taken));
-        assert_eq!(request.wait().err(), Some(Error::Taken));
+        assert_eq!(block_on(&mut request).err(), Some(Error::Call(CallError::Taken)));
+        assert_eq!(request.wait().err(), Some(Error::Call(CallError::Taken)));
         // Many tasks of one thread, in an order that differs from PE to PE.
         let mut sums: Vec<_> = (0..50)
             .map(|index| world.start_all_reduce(vec![index; 100], Sum))
@@ -157,7 +163,7 @@ fn planned_calls_are_started_many_times() {
             assert_eq!(table.wait()?[999], 2 + round);
         }
         for given in [39, 41] {
-            let error = Error::PlannedLength { given, planned: 40 };
+            let error = Error::Call(CallError::PlannedLength { given, planned: 40 });
             assert_eq!(sums.start(vec![1; given]).err(), Some(error));
         }
         Ok(())
@@ -189,7 +195,7 @@ fn planned_calls_give_their_vectors_back() {
         }
         let (source, target) = gathered.start_into(vec![me + 1; len], vec![9; 4])?.wait()?;
         assert_eq!((source, target), (vec![me + 1; len], vec![3, 3, 9, 1]));
-        let error = Error::PlannedLength { given: 5, planned: 4 };
+        let error = Error::Call(CallError::PlannedLength { given: 5, planned: 4 });
         assert_eq!(gathered.start_into(vec![0; len], vec![0; 5]).err(), Some(error));
         Ok(())
     });
@@ -200,18 +206,18 @@ fn planned_calls_give_their_vectors_back() {
 fn plans_of_bad_calls_are_refused() {
     on(pes_of(2), |world| {
         let root = Rank(2);
-        let error = Error::RootOutOfRange { root, pes: 2 };
+        let error = Error::Call(CallError::RootOutOfRange { root, pes: 2 });
         assert_eq!(world.plan_reduce::<u8, _>(1, Sum, root).err(), Some(error.clone()));
         assert_eq!(world.plan_gather::<u8>(1, root).err(), Some(error));
         let blocks = Displacements::new(&[1, 2, 3])?;
         let number = DisplacementsError::Number { given: 3, pes: 2 };
         let refused = world.plan_all_gather_vector::<u8>(1, blocks);
-        assert_eq!(refused.err(), Some(Error::Displacements(number)));
+        assert_eq!(refused.err(), Some(Error::Call(CallError::Displacements(number))));
         let refused = world.plan_all_to_all::<u64>(usize::MAX / 2 + 1);
-        assert!(matches!(refused.err(), Some(Error::Blocks { .. })));
+        assert!(matches!(refused.err(), Some(Error::Call(CallError::Blocks { .. }))));
         // The number of bytes overflows.
         let len = usize::MAX / 8 + 2;
-        let is_refused = |error| matches!(error, Some(Error::Plan(_)));
+        let is_refused = |error| matches!(error, Some(Error::Call(CallError::Plan(_))));
         assert!(is_refused(world.plan_broadcast::<u64>(len, Rank(0)).err()));
         assert!(is_refused(world.plan_all_reduce::<u64, _>(len, Sum).err()));
         let [one, each] = [&[len, 0], &[1, 1]].map(|counts| Displacements::new(counts));
@@ -232,7 +238,7 @@ fn freeing_a_team_completes_its_calls() {
         drop(team.start_barrier()?);
         team.free()?;
         assert_eq!(sum.wait()?, [2; 3000]);
-        assert_eq!(team.start_barrier().err(), Some(Error::Freed));
+        assert_eq!(team.start_barrier().err(), Some(Error::Call(CallError::Freed)));
         Ok(())
     });
 }

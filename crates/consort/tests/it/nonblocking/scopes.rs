@@ -5,7 +5,9 @@ use std::{
     time::Instant,
 };
 
-use consort::{Collective, Error, Rank, Result, Sum, SyncModes, Team};
+use consort::{
+    Error, Rank, Result, Team, error::CallError, ops::Sum, sync_modes::SyncModes, tune::Collective,
+};
 use consort_conformance::turns::{LIMIT, alone};
 
 use crate::jobs::{SOON, on, pes_of};
@@ -37,9 +39,12 @@ fn borrowed_slices_are_filled_when_the_scope_ends() {
         let (source, mut target) = ([1; 5], [1; 6]);
         let loose = world.with(SyncModes::LOOSE);
         let error = loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
-        assert!(matches!(error, Err(Error::BorrowedSlice(_))));
+        assert!(matches!(error, Err(Error::Call(CallError::BorrowedSlice(_)))));
         let error = world.overlap(|scope| scope.start_all_to_all(&source, &mut target).map(drop));
-        assert!(matches!(error, Err(Error::Blocks { contributed: 3, .. })), "{error:?}");
+        assert!(
+            matches!(error, Err(Error::Call(CallError::Blocks { contributed: 3, .. }))),
+            "{error:?}"
+        );
         Ok(())
     });
 }

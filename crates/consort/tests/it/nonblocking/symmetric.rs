@@ -1,6 +1,12 @@
 //! Nonblocking calls in symmetric memory.
 
-use consort::{Candidate, Collective, Error, PlanError, Rank, Sum, SyncModes};
+use consort::{
+    Error, Rank,
+    error::{CallError, PlanError},
+    ops::Sum,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     data::affine,
     registry::one_each,
@@ -8,13 +14,13 @@ use consort_conformance::{
 };
 
 use crate::{
-    data::{Call, blank},
+    data::{Call, blank, source_blocks, target_blocks},
     jobs::{on, pes_of},
 };
 
 /// Makes a collective in symmetric memory with every root and in every mode, by the library's
 /// choice or by one algorithm. A buffer that a PE does not use still gives the place of the root's.
-fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Option<&Candidate>) {
+fn every_root_in_symmetric_memory(pes: usize, collective: Collective, forced: Option<&Candidate>) {
     let launch = match forced {
         Some(candidate) => pes_of(pes).force(collective, candidate.clone()),
         None => pes_of(pes),
@@ -23,12 +29,11 @@ fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Opti
         let world = pe.world();
         let me = world.rank();
         for (seed, len) in (0..).zip([1, 700]) {
-            let blocks = |count: u32| count as usize * len;
-            let source = world.symmetric::<u64>(blocks(collective.source_blocks(pes, true)))?;
+            let source = world.symmetric::<u64>(source_blocks(collective, pes, true) * len)?;
             let is_one = collective == Collective::Broadcast;
-            let target_len = blocks(collective.target_blocks(pes, !is_one));
+            let target_len = target_blocks(collective, pes, !is_one) * len;
             let target = world.symmetric::<u64>(target_len)?;
-            for root in (0..pes).map(Rank) {
+            for root in world.ranks() {
                 for sync in SyncModes::every() {
                     let call = Call { collective, pes, root, len, seed };
                     let received = if is_one { &source } else { &target };
@@ -52,7 +57,7 @@ fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Opti
         Ok(())
     });
     match outcome {
-        Ok(_) | Err(Error::Plan(PlanError::Incapable { .. })) => {}
+        Ok(_) | Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => {}
         Err(error) => panic!("{collective} by {forced:?} among {pes}: {error}"),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Candidate, Collective, Rank, Waiting};
+use consort::{
+    Rank, Waiting,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{check, start};

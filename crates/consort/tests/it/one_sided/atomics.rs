@@ -1,6 +1,6 @@
 //! Atomic operations on words of other PEs.
 
-use consort::{Atomic, Pes, Rank, Sum};
+use consort::{Pes, Rank, ops::Sum, symmetric::Atomic};
 
 use crate::jobs::on;
 
@@ -35,9 +35,9 @@ fn atomics_from_all_pes_lose_nothing() {
     const ROUNDS: u64 = 2000;
     for pes in [2, 7] {
         on(Pes::threads(pes), |world| {
-            let (me, pes) = (u64::from(world.rank().0), u64::from(world.size()));
+            let (me, pes) = (u64::from(world.rank().0), world.size() as u64);
             let words = world.symmetric::<u64>(6)?;
-            let at = Rank(world.size() - 1);
+            let at = Rank::new(world.size() - 1);
             if world.rank() == at {
                 words.store(2, u64::MAX)?;
             }

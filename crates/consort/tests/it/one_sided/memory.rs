@@ -1,6 +1,10 @@
 //! The symmetric heap: allocation, exhaustion, bounds.
 
-use consort::{Error, Pes, Rank, Result, Signal, Symmetric, Until};
+use consort::{
+    Error, Pes, Rank, Result, Symmetric,
+    error::CallError,
+    symmetric::{Signal, Until},
+};
 use consort_native::HeapError;
 
 use crate::jobs::on;
@@ -100,7 +104,7 @@ fn out_of_bounds_access_is_an_error() {
         let me = world.rank();
         let memory = world.symmetric::<u64>(4)?;
         let flags = world.symmetric::<u64>(1)?;
-        let bounds = |first, end| Error::OutOfBounds { first, end, len: 4 };
+        let bounds = |first, end| Error::Call(CallError::OutOfBounds { first, end, len: 4 });
         let put = |first, len| memory.put(me, first, &vec![1; len]).err();
         assert_eq!(put(0, 5), Some(bounds(0, 5)));
         assert_eq!(put(4, 1), Some(bounds(4, 5)));
@@ -113,7 +117,10 @@ fn out_of_bounds_access_is_an_error() {
         assert_eq!(memory.fetch_add(me, 9, 1).err(), Some(bounds(9, 10)));
         assert_eq!(memory.wait_until(4, Until::Equals(0)).err(), Some(bounds(4, 5)));
         let out = memory.put_signal(me, 0, &[1], &flags, 1, Signal::Set(1));
-        assert_eq!(out.err(), Some(Error::OutOfBounds { first: 1, end: 2, len: 1 }));
+        assert_eq!(
+            out.err(),
+            Some(Error::Call(CallError::OutOfBounds { first: 1, end: 2, len: 1 }))
+        );
         let ranks = |symmetric: &Symmetric<'_, u64>| {
             let stranger = Rank(2);
             [
@@ -123,7 +130,7 @@ fn out_of_bounds_access_is_an_error() {
                 symmetric.put_signal(stranger, 0, &[1], &flags, 0, Signal::Add(1)).err(),
             ]
         };
-        let error = Error::RankOutOfRange { rank: Rank(2), pes: 2 };
+        let error = Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 });
         assert!(ranks(&memory).iter().all(|found| found.as_ref() == Some(&error)));
         assert!(error.to_string().contains("ranks 0 to 1"), "{error}");
         world.barrier()?;

@@ -1,6 +1,6 @@
 //! Puts and gets: the places where data arrives.
 
-use consort::{Error, Pes, Rank, Sum};
+use consort::{Error, Pes, Rank, error::CallError, ops::Sum};
 
 use super::WORDS;
 use crate::{data::contribution, jobs::on};
@@ -10,17 +10,17 @@ fn put_data_arrives_and_can_be_got() {
     for pes in [1, 2, 5] {
         on(Pes::threads(pes), |world| {
             let (me, pes) = (world.rank(), world.size());
-            let memory = world.symmetric::<u64>(WORDS * pes as usize)?;
-            assert_eq!((memory.len(), memory.is_empty()), (WORDS * pes as usize, false));
+            let memory = world.symmetric::<u64>(WORDS * pes)?;
+            assert_eq!((memory.len(), memory.is_empty()), (WORDS * pes, false));
             let part = |rank: Rank| rank.index() * WORDS;
             let of = |from: Rank, to: Rank| contribution(u64::from(from.0), to, WORDS);
-            for to in (0..pes).map(Rank) {
+            for to in world.ranks() {
                 memory.put(to, part(me), &of(me, to))?;
             }
             memory.quiet()?;
             world.barrier()?;
-            for at in (0..pes).map(Rank) {
-                for from in (0..pes).map(Rank) {
+            for at in world.ranks() {
+                for from in world.ranks() {
                     let mut data = vec![0_u64; WORDS];
                     memory.get(at, part(from), &mut data)?;
                     assert_eq!(data, of(from, at));
@@ -78,8 +78,48 @@ fn got_data_is_combined_with_the_target() {
             let expected = mine[7..].iter().zip(&theirs[7..]).map(|(a, b)| a.wrapping_add(*b));
             assert!(sum.into_iter().eq(expected));
             let beyond = memory.get_combine(right, WORDS, &mut [0], Sum);
-            assert!(matches!(beyond, Err(Error::OutOfBounds { .. })), "{beyond:?}");
+            assert!(
+                matches!(beyond, Err(Error::Call(CallError::OutOfBounds { .. }))),
+                "{beyond:?}"
+            );
             world.barrier()
         });
     }
+}
+
+#[test]
+fn single_elements_are_put_and_got() {
+    on(Pes::threads(3), |world| {
+        let (me, right) = (world.rank(), world.right());
+        let table = world.symmetric::<[u8; 3]>(5)?;
+        let of = |from: Rank, index: u8| [from.0.to_le_bytes()[0], index, 7];
+        for index in 0..5 {
+            table.put_one(right, index.into(), of(me, index))?;
+        }
+        table.quiet()?;
+        world.barrier()?;
+        for at in world.ranks() {
+            let left_of_it = at.plus(2, 3);
+            for index in 0..5 {
+                assert_eq!(table.get_one(at, index.into())?, of(left_of_it, index));
+            }
+        }
+        world.barrier()?;
+        let range = table.range(3..)?;
+        range.put_one(right, 1, of(me, 100))?;
+        range.put_one(me, 0, of(me, 200))?;
+        world.barrier()?;
+        assert_eq!(range.get_one(right, 1)?, of(me, 100));
+        assert_eq!(table.to_vec()?[2..], [of(world.left(), 2), of(me, 200), of(world.left(), 100)]);
+        let outside =
+            |len| Some(Error::Call(CallError::OutOfBounds { first: len, end: len + 1, len }));
+        assert_eq!(table.put_one(right, 5, [0; 3]).err(), outside(5));
+        assert_eq!(table.get_one(right, 5).err(), outside(5));
+        assert_eq!(range.put_one(right, 2, [0; 3]).err(), outside(2));
+        assert_eq!(range.get_one(right, 2).err(), outside(2));
+        let stranger = Some(Error::Call(CallError::RankOutOfRange { rank: Rank(3), pes: 3 }));
+        assert_eq!(table.put_one(Rank(3), 0, [0; 3]).err(), stranger);
+        assert_eq!(table.get_one(Rank(3), 0).err(), stranger);
+        world.barrier()
+    });
 }

@@ -1,16 +1,19 @@
 //! Signals and fences: data arrives before the word that announces it.
 
-use consort::{Pes, Rank, Signal, Until};
+use consort::{
+    Pes, Rank,
+    symmetric::{Signal, Until},
+};
 use consort_conformance::data::Random;
 
 use super::WORDS;
-use crate::{data::nth, jobs::on};
+use crate::jobs::on;
 
 /// A PE that sees the signal sees the data, although the buffer is reused again and again.
 #[test]
 fn signal_arrives_after_its_data() {
     on(Pes::threads(4), |world| {
-        let pes = world.size() as usize;
+        let pes = world.size();
         let data = world.symmetric::<u64>(64 * pes)?;
         let flags = world.symmetric::<u64>(pes)?;
         let taken = world.symmetric::<u64>(pes)?;
@@ -18,7 +21,7 @@ fn signal_arrives_after_its_data() {
         let mut random = Random(me as u64);
         for round in 1..=500_u64 {
             random.dawdle();
-            for to in (0..world.size()).map(Rank) {
+            for to in world.ranks() {
                 let how = if round % 2 == 0 { Signal::Add(1) } else { Signal::Set(round) };
                 data.put_signal(to, 64 * me, &[round << 8 | me as u64; 64], &flags, me, how)?;
             }
@@ -27,7 +30,7 @@ fn signal_arrives_after_its_data() {
                 let mut got = [0; 64];
                 data.get(world.rank(), 64 * from, &mut got)?;
                 assert_eq!(got, [round << 8 | from as u64; 64]);
-                taken.fetch_add(nth(world.size(), from), me, 1)?;
+                taken.fetch_add(Rank::new(from), me, 1)?;
             }
             for from in 0..pes {
                 taken.wait_until(from, Until::AtLeast(round))?;

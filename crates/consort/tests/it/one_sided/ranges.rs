@@ -2,7 +2,12 @@
 
 use std::thread;
 
-use consort::{Atomic, Error, HeapError, Max, Pes, Rank, Signal, SymmetricRange, Until};
+use consort::{
+    Error, Pes, Rank,
+    error::{CallError, HeapError},
+    ops::Max,
+    symmetric::{Atomic, Signal, SymmetricRange, Until},
+};
 
 use crate::jobs::on;
 
@@ -75,7 +80,7 @@ fn access_outside_a_range_is_an_error() {
         let table = world.symmetric::<u64>(10)?;
         let me = Rank(0);
         let range = table.range(4..8)?;
-        let bounds = |first, end, len| Error::OutOfBounds { first, end, len };
+        let bounds = |first, end, len| Error::Call(CallError::OutOfBounds { first, end, len });
         assert_eq!(range.load(4).err(), Some(bounds(4, 5, 4)));
         assert_eq!(range.put(me, 2, &[1; 3]).err(), Some(bounds(2, 5, 4)));
         assert_eq!(range.get(me, usize::MAX, &mut [1; 2]).err().map(|_| ()), Some(()));

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Pe, Rank, Result, SyncModes};
+use consort::{Pe, Rank, Result, sync_modes::SyncModes};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{Bad, Fault, Faulty};

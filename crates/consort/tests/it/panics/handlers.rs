@@ -82,5 +82,5 @@ fn a_handler_that_panics_may_be_called_again() {
             Ok(received)
         })
     });
-    assert_eq!(received.unwrap()[1].1, [0, 1, 2]);
+    assert_eq!(received.unwrap()[1], [0, 1, 2]);
 }

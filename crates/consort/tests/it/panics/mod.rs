@@ -8,7 +8,7 @@ mod scopes;
 
 use std::{panic::panic_any, thread};
 
-use consort::Operator;
+use consort::ops::Operator;
 use consort_fabric::OperatorClass;
 
 /// Panics when it is dropped, with a payload that does so once less.

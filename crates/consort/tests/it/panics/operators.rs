@@ -6,7 +6,13 @@ use std::{
     time::Instant,
 };
 
-use consort::{Collective, Error, Operator, Pes, PlanError, Rank, Result, SyncModes, Team};
+use consort::{
+    Error, Pes, Rank, Result, Team,
+    error::{CallError, PlanError},
+    ops::Operator,
+    sync_modes::SyncModes,
+    tune::Collective,
+};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -14,6 +20,7 @@ use consort_conformance::{
 use consort_fabric::OperatorClass;
 
 use crate::{
+    data::{source_blocks, target_blocks},
     jobs::{SOON, on, pes_of},
     typed,
 };
@@ -23,7 +30,7 @@ const PANICS: [(bool, &str); 2] = [(true, "no sums here"), (false, "no message")
 
 /// An operator panics on `culprit`, which continues if it `catches`; checks the PEs' errors.
 fn an_operator_panics(
-    (launch, pes): (Pes, u32),
+    (launch, pes): (Pes, usize),
     culprit: Rank,
     (has_text, text): (bool, &str),
     catches: bool,
@@ -47,7 +54,7 @@ fn an_operator_panics(
             Err(panic) if !catches => resume_unwind(panic),
             Err(_) => Ok(()),
         };
-        if let Err(Error::Plan(PlanError::Incapable { .. })) = &made {
+        if let Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) = &made {
             return Ok(());
         }
         // Whatever the result of that call, the next one fails, and so do all others.
@@ -67,7 +74,7 @@ fn an_operator_panics(
     if has_panicked {
         assert_eq!(outcome.expect_err("a PE failed").to_string(), reason);
         let others = informed.into_inner() - usize::from(catches);
-        assert_eq!(others + 1, pes as usize, "some PE got no error");
+        assert_eq!(others + 1, pes, "some PE got no error");
         assert!(since.elapsed() < SOON, "reported after {:?}", since.elapsed());
     } else {
         outcome.expect("nothing went wrong");
@@ -93,7 +100,7 @@ fn operators_panic_in(collective: Collective, sync: SyncModes) {
         for candidate in one_each(collective) {
             let mut panics = 0;
             for pes in [2, 3] {
-                for culprit in (0..pes).map(Rank) {
+                for culprit in (0..pes).map(Rank::new) {
                     for (how, panic) in PANICS.into_iter().enumerate() {
                         let catches = (how + culprit.index()) % 2 == 0;
                         for words in [1, 6, 3000] {
@@ -101,8 +108,8 @@ fn operators_panic_in(collective: Collective, sync: SyncModes) {
                             let launch = pes_of(pes).force(collective, candidate.clone());
                             let call = |world: Team<'_>, add: By<'_>| {
                                 let is_root = world.rank() == Rank(1);
-                                let source = collective.source_blocks(pes, is_root) as usize;
-                                let target = collective.target_blocks(pes, is_root) as usize;
+                                let source = source_blocks(collective, pes, is_root);
+                                let target = target_blocks(collective, pes, is_root);
                                 let source = vec![1_u64; source * words];
                                 let mut target = vec![0; target * words];
                                 let (team, root) = (world.with(sync), Rank(1));
@@ -176,7 +183,7 @@ fn caught_panic_in_a_one_sided_operation_is_harmless() {
         }));
         assert!(caught.is_err());
         let mut sum = [1];
-        memory.get_combine(world.right(), 0, &mut sum, consort::Sum)?;
+        memory.get_combine(world.right(), 0, &mut sum, consort::ops::Sum)?;
         assert_eq!(sum, [3]);
         world.barrier()
     });

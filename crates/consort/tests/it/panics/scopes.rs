@@ -10,7 +10,10 @@ use std::{
     time::Instant,
 };
 
-use consort::{Candidate, Collective, Rank};
+use consort::{
+    Rank,
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},

@@ -1,6 +1,6 @@
 //! Blocking calls, by every method that a collective has.
 
-use consort::{Collective, Displacements, Operator, Result, Symmetric, Team};
+use consort::{Displacements, Result, Symmetric, Team, ops::Operator, tune::Collective};
 
 use super::{
     elements::{Datum, bytes, elements},

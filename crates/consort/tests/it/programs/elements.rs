@@ -5,7 +5,8 @@ use std::fmt;
 
 use bytemuck::{Zeroable, bytes_of, bytes_of_mut};
 use consort::{
-    BitAnd, BitOr, BitXor, Max, Min, Operator, Pod, Product, Result, Sum, Symmetric, Team,
+    Pod, Result, Symmetric, Team,
+    ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum},
 };
 use consort_conformance::data::affine_in_a_byte;
 use consort_fabric::OperatorClass;

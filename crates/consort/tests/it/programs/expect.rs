@@ -3,7 +3,7 @@
 //! It shares no code with the library but the types that name things. It computes whole buffers, so
 //! that it also detects changes outside the result.
 
-use consort::Collective;
+use consort::tune::Collective;
 use consort_conformance::data::{BLANK, Random};
 
 use super::{

@@ -41,13 +41,13 @@ fn color_and_key(seed: u64, member: usize) -> (Option<u32>, i64) {
 }
 
 /// Returns start, stride and size in a team of `size`.
-fn stride(seed: u64, size: usize) -> (usize, i32, usize) {
+fn stride(seed: u64, size: usize) -> (usize, isize, usize) {
     let hash = hash(seed, 0);
     let stride = 1 + (hash >> 8) as usize % 2;
     let most = size.div_ceil(stride);
     let members = if hash & 7 == 0 { 0 } else { 1 + (hash >> 16) as usize % most };
     let last = members.saturating_sub(1) * stride;
-    let sign = i32::try_from(stride).expect("1 or 2");
+    let sign = isize::try_from(stride).expect("1 or 2");
     if hash & 8 == 0 { (0, sign, members) } else { (last, -sign, members) }
 }
 
@@ -89,7 +89,7 @@ impl Division {
             }
             Self::Strided { seed } => {
                 let (start, stride, members) = stride(seed, size);
-                let at = |index: usize| start.wrapping_add_signed(index as isize * stride as isize);
+                let at = |index: usize| start.wrapping_add_signed(index as isize * stride);
                 vec![vec![(0..members).map(at).collect()]]
             }
             Self::Listed { seed } => vec![vec![listed(seed, size)]],
@@ -118,8 +118,7 @@ impl Division {
 
     /// Forms a PE's teams.
     pub(super) fn make<'p>(self, parent: Team<'p>) -> Result<Vec<Option<Team<'p>>>> {
-        let (me, size) = (parent.rank().index(), parent.size() as usize);
-        let rank = |at: usize| Rank(u32::try_from(at).expect("a rank"));
+        let (me, size) = (parent.rank().index(), parent.size());
         Ok(match self {
             Self::Split { seed } => {
                 let (color, key) = color_and_key(seed, me);
@@ -127,16 +126,14 @@ impl Division {
             }
             Self::Strided { seed } => {
                 let (start, stride, members) = stride(seed, size);
-                let members = u32::try_from(members).expect("few");
-                vec![parent.strided(rank(start), stride, members)?]
+                vec![parent.strided(Rank::new(start), stride, members)?]
             }
             Self::Listed { seed } => {
-                let list: Vec<Rank> = listed(seed, size).into_iter().map(rank).collect();
+                let list: Vec<Rank> = listed(seed, size).into_iter().map(Rank::new).collect();
                 vec![parent.of(&list)?]
             }
             Self::Grid { seed } => {
-                let rows = u32::try_from(rows(seed, size)).expect("few");
-                let Grid { row, column } = parent.cartesian(rows)?;
+                let Grid { row, column } = parent.cartesian(rows(seed, size))?;
                 vec![Some(row), Some(column)]
             }
         })

@@ -124,7 +124,8 @@ fn play_role(pe: &Pe, program: &Program, role: &Role, states: &States<'_>) -> Re
 
 /// Launches a program.
 pub(super) fn launch(program: &Program, roles: &[Role], title: &str) -> Report {
-    let mut pes = Pes::threads(program.pes).heap_bytes(program.heap_bytes).without_wisdom();
+    let mut pes =
+        Pes::threads(program.pes as usize).heap_bytes(program.heap_bytes).without_wisdom();
     if let Some(waiting) = program.waiting {
         pes = pes.waiting(waiting);
     }
@@ -148,7 +149,7 @@ pub(super) fn launch(program: &Program, roles: &[Role], title: &str) -> Report {
             play_role(pe, program, role, &states)
         });
         results.map(|results| {
-            for (_, mut parcel) in results {
+            for mut parcel in results {
                 parcel.disarm();
             }
         })

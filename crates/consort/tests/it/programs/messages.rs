@@ -1,10 +1,11 @@
 //! The scene of messages: rounds in which the PEs of a team send each other messages, by matching
 //! calls of different kinds.
 
-use consort::{EAGER_BYTES, Rank, Request, Team};
+use consort::{EAGER_BYTES, Rank, Team, nonblocking::Request};
 use consort_conformance::data::Random;
 
 use super::scenes::{Cut, Trouble, ensure, middle, words};
+use crate::data::count;
 
 /// The longest message in words that is sent without waiting for its receiver.
 const EAGER: usize = EAGER_BYTES / size_of::<u64>();
@@ -109,7 +110,7 @@ fn round(team: Team<'_>, way: Way, messages: &[Message]) -> Result<(), Trouble> 
 
 /// Each PE sends to the PE `by` ranks after it.
 fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> {
-    let (me, pes) = (team.rank(), team.size());
+    let (me, pes) = (team.rank(), count(team.size()));
     let from = me.plus(u64::from(pes) - by % u64::from(pes), pes);
     let (sent, mut found) = (words(seed, me, len), vec![0; len]);
     team.send_receive(me.plus(by, pes), &sent, from, &mut found)?;
@@ -117,7 +118,7 @@ fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> 
 }
 
 pub(super) fn play(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
-    let (mut random, pes) = (Random(seed), team.size());
+    let (mut random, pes) = (Random(seed), count(team.size()));
     // Prevents messages of different scenes from matching.
     team.barrier()?;
     for _ in 0..1 + random.below(3) {

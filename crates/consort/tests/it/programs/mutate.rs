@@ -2,7 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use consort::{Collective, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::Collective,
+};
 use consort_conformance::data::Random;
 
 use super::{

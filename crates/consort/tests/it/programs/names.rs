@@ -3,7 +3,10 @@
 //! PEs get no error for an extra, missing or reordered call if the names stay the same: they have
 //! then made the same calls, only with other data.
 
-use consort::{Collective, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::Collective,
+};
 use consort_conformance::data::Random;
 
 use super::{

@@ -1,6 +1,12 @@
 //! Calls on borrowed slices, within a scope.
 
-use consort::{Collective, Error, Operator, Overlap, PlanError, Rank, Result, Source, Team};
+use consort::{
+    Error, Rank, Result, Team,
+    error::{CallError, PlanError},
+    nonblocking::{Overlap, Source},
+    ops::Operator,
+    tune::Collective,
+};
 
 use super::{
     calls::closure,
@@ -36,7 +42,7 @@ pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec
         let mut requests = Vec::new();
         for (part, (source, target)) in borrowed {
             requests.push(match start(overlap, *part, source, target, scope.charge) {
-                Err(Error::Plan(PlanError::Incapable { .. })) => None,
+                Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => None,
                 other => Some(other?),
             });
         }

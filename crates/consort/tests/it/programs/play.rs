@@ -1,6 +1,10 @@
 //! One PE that runs its turns of a program, and checks as it goes.
 
-use consort::{Error, Pe, PlanError, SyncMode, Team};
+use consort::{
+    Error, Pe, Team,
+    error::{CallError, PlanError},
+    sync_modes::SyncMode,
+};
 
 use super::{
     calls,
@@ -41,7 +45,7 @@ pub(super) struct Player<'c, 'p> {
 fn served<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(result) => Ok(Some(result)),
-        Err(Error::Plan(PlanError::Incapable { .. })) => Ok(None),
+        Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -139,7 +143,9 @@ impl<'c, 'p> Player<'c, 'p> {
                 if let Some(team) = self.team(*slot) {
                     served(team.free())?;
                     let after = team.barrier();
-                    ensure(after == Err(Error::Freed), || format!("a freed team: {after:?}"))?;
+                    ensure(after == Err(Error::Call(CallError::Freed)), || {
+                        format!("a freed team: {after:?}")
+                    })?;
                 }
             }
             Step::Allocate { slot, block, ty, len } => {
@@ -166,7 +172,9 @@ impl<'c, 'p> Player<'c, 'p> {
                 if let Some(team) = self.team(*slot) {
                     let heap_bytes = self.program.heap_bytes;
                     match scenes::play(team, *scene, *seed, heap_bytes, cut) {
-                        Err(Trouble::Error(Error::Plan(PlanError::Incapable { .. }))) => {}
+                        Err(Trouble::Error(Error::Call(CallError::Plan(
+                            PlanError::Incapable { .. },
+                        )))) => {}
                         Err(Trouble::Wrong(what)) => self.wrong(|| what)?,
                         other => other?,
                     }
@@ -186,8 +194,8 @@ impl<'c, 'p> Player<'c, 'p> {
         let group = self.program.slots.get(slot).and_then(|groups| group_of(groups, self.me));
         if let Some(team) = team {
             let group = group.map_or(&[][..], Vec::as_slice);
-            let rank = |at: u32| team.world_rank(consort::Rank(at)).map(|rank| rank.0);
-            let members = (0..team.size()).map(rank).collect::<Result<Vec<_>, _>>()?;
+            let rank = |at| team.world_rank(at).map(|rank| rank.0);
+            let members = team.ranks().map(rank).collect::<Result<Vec<_>, _>>()?;
             if members != group {
                 self.wrong(|| format!("a team of {members:?}, not of {group:?}"))?;
             }
@@ -203,7 +211,7 @@ impl<'c, 'p> Player<'c, 'p> {
             let known = self.oracle.block(block).expect("it has memory");
             let slot = known.slot;
             let group = group_of(&self.program.slots[slot], self.me).expect("a member");
-            let rank = consort::Rank(u32::try_from(position(group, self.me)).expect("a rank"));
+            let rank = consort::Rank::new(position(group, self.me));
             with_type!(known.ty, T => {
                 let memory = T::memory(memory);
                 memory.put(rank, 0, &super::elements::elements(&data, memory.len()))?;
@@ -222,7 +230,7 @@ impl<'c, 'p> Player<'c, 'p> {
         len: usize,
     ) -> Result<(), Trouble> {
         let Some(team) = self.team(slot) else { return Ok(()) };
-        let many = len * team.size() as usize;
+        let many = len * team.size();
         self.blocks.resize_with(self.blocks.len().max(block + 4), || None);
         for (index, len) in [len, len, many, many].into_iter().enumerate() {
             let memory = with_type!(ty, T => T::allocate(team, len));
@@ -243,7 +251,7 @@ impl<'c, 'p> Player<'c, 'p> {
             return Ok(());
         }
         let group = group_of(&self.program.slots[known.slot], self.me).expect("a member");
-        let rank = consort::Rank(u32::try_from(position(group, self.me)).expect("a rank"));
+        let rank = consort::Rank::new(position(group, self.me));
         let found = with_type!(known.ty, T => {
             let memory = T::memory(memory);
             let mut data = vec![bytemuck::Zeroable::zeroed(); memory.len()];

@@ -6,7 +6,11 @@
 
 use std::fmt;
 
-use consort::{Candidate, Collective, Rank, SyncModes, Waiting};
+use consort::{
+    Rank, Waiting,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_fabric::Nodes;
 
 use super::{

@@ -3,7 +3,12 @@
 
 use std::mem;
 
-use consort::{Error, Rank, Signal, Sum, Team, Until};
+use consort::{
+    Error, Rank, Team,
+    error::CallError,
+    ops::Sum,
+    symmetric::{Signal, Until},
+};
 use consort_collectives::PlanError;
 use consort_conformance::data::Random;
 
@@ -70,7 +75,7 @@ pub(super) fn play(
         Scene::Messages => messages::play(team, seed, cut),
     };
     // A PE also departs if the forced algorithm could not serve an earlier call.
-    if let Err(Trouble::Error(Error::Plan(PlanError::Incapable { .. }))) = played {
+    if let Err(Trouble::Error(Error::Call(CallError::Plan(PlanError::Incapable { .. })))) = played {
         middle(cut)?;
     }
     played
@@ -125,18 +130,17 @@ fn signals(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
 
 fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     const TIMES: u64 = 5;
-    let pes = team.size();
     let memory = team.symmetric::<u64>(2)?;
-    let place = Rank(u32::try_from(Random(seed).below(pes as usize)).expect("a rank"));
+    let place = Rank::new(Random(seed).below(team.size()));
     for _ in 0..TIMES {
         memory.fetch_add(place, 0, u64::from(team.rank().0) + 1)?;
     }
-    for at in (0..pes).map(Rank) {
+    for at in team.ranks() {
         memory.fetch_add(at, 1, 1)?;
     }
     middle(cut)?;
     team.barrier()?;
-    let pes = u64::from(pes);
+    let pes = team.size() as u64;
     let sum = if team.rank() == place { TIMES * pes * (pes + 1) / 2 } else { 0 };
     let found = [memory.load(0)?, memory.load(1)?];
     ensure(found == [sum, pes], || format!("{found:?} where {:?} was added", [sum, pes]))
@@ -144,21 +148,21 @@ fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
 
 fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (me, pes, len) = (team.rank(), team.size(), length(seed));
-    let inbox = team.symmetric::<u64>(len * pes as usize)?;
+    let inbox = team.symmetric::<u64>(len * pes)?;
     let (arrived, fetched) = (team.counter()?, team.counter()?);
-    for to in (0..pes).map(Rank) {
+    for to in team.ranks() {
         let data = words(seed ^ u64::from(to.0) << 32, me, len);
         inbox.put_counted(to, me.index() * len, &data, &arrived)?;
     }
     middle(cut)?;
-    arrived.wait(pes.into())?;
-    let mut found = vec![0; len * pes as usize];
+    arrived.wait(pes as u64)?;
+    let mut found = vec![0; len * pes];
     inbox.get(me, 0, &mut found)?;
-    let of = |from| words(seed ^ u64::from(me.0) << 32, Rank(from), len);
-    ensure(found == (0..pes).flat_map(of).collect::<Vec<_>>(), || "counted puts".to_owned())?;
+    let of = |from| words(seed ^ u64::from(me.0) << 32, from, len);
+    ensure(found == team.ranks().flat_map(of).collect::<Vec<_>>(), || "counted puts".to_owned())?;
     let mut own = vec![0; len];
     // The PE that is read may not have all its counted puts yet, but has this one's.
-    inbox.get_notify(team.right(), me.index() * len, &mut own, &fetched)?;
+    inbox.get_counted(team.right(), me.index() * len, &mut own, &fetched)?;
     let put = words(seed ^ u64::from(team.right().0) << 32, me, len);
     ensure(own == put, || "a counted get".to_owned())?;
     let count = fetched.wait(1)?;
@@ -177,7 +181,7 @@ fn broadcast_messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
 }
 
 fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
-    let mut received = vec![Vec::new(); team.size() as usize];
+    let mut received = vec![Vec::new(); team.size()];
     let mut broadcasts = team.async_broadcasts(|source, data| {
         if let Some(Cut::Throw(payload)) = cut {
             payload.throw();
@@ -201,7 +205,7 @@ fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
     broadcasts.close()?;
     // If nobody has broadcast, no handler has thrown.
     middle(cut)?;
-    for (source, received) in (0..team.size()).map(Rank).zip(received) {
+    for (source, received) in team.ranks().zip(received) {
         let said =
             if source == team.rank() { Vec::new() } else { broadcast_messages(seed, source) };
         ensure(received == said, || {
@@ -230,7 +234,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let mut random = Random(seed);
     let calls = 4 + random.below(60);
     let is_word = random.chance(2);
-    let (me, pes) = (team.rank(), team.size());
+    let me = team.rank();
     for call in 0..calls as u64 {
         if call == 3 {
             middle(cut)?;
@@ -244,7 +248,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
             } else {
                 elsewhere::all_reduce(team, mine)?
             };
-            let all = (0..pes).map(|rank| of(Rank(rank))[0]);
+            let all = team.ranks().map(|rank| of(rank)[0]);
             (vec![found], vec![all.reduce(u64::composed).expect("a PE")])
         } else {
             let mut found = vec![0; 3];
@@ -253,7 +257,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
             } else {
                 elsewhere::sum(team, &of(me), &mut found)?;
             }
-            let sum = |at: usize| (0..pes).fold(0_u64, |a, b| a.wrapping_add(of(Rank(b))[at]));
+            let sum = |at: usize| team.ranks().fold(0_u64, |a, b| a.wrapping_add(of(b)[at]));
             (found, (0..3).map(sum).collect())
         };
         ensure(found == expected, || format!("{found:?}, not {expected:?}, in call {call}"))?;
@@ -263,7 +267,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
 
 /// The same calls at another call site.
 mod elsewhere {
-    use consort::{Result, Sum, Team};
+    use consort::{Result, Team, ops::Sum};
 
     use crate::programs::calls::closure;
 
@@ -278,7 +282,7 @@ mod elsewhere {
 
 fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let calls = 2 + Random(seed).below(90) as u64;
-    let (me, pes) = (u64::from(team.rank().0), u64::from(team.size()));
+    let (me, pes) = (u64::from(team.rank().0), team.size() as u64);
     let mut requests = Vec::new();
     for call in 0..calls {
         requests.push((call, team.start_all_reduce(vec![me * call], Sum)?));

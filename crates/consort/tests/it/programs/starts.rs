@@ -8,7 +8,12 @@ use std::{
     thread,
 };
 
-use consort::{Collective, Operator, Planned, Request, Result, Symmetric, Team};
+use consort::{
+    Result, Symmetric, Team,
+    nonblocking::{Planned, Request},
+    ops::Operator,
+    tune::Collective,
+};
 
 use super::{
     calls::{blocks, blocks_of_root, closure},

@@ -1,6 +1,6 @@
 //! Modes All and Mine: which data may be read and written before and after the call.
 
-use consort::SyncMode;
+use consort::sync_modes::SyncMode;
 
 use super::{OVER, Step, each_call};
 

@@ -26,8 +26,10 @@ use std::{
 };
 
 use consort::{
-    Algorithms, Candidate, Collective, Pes, Query, Rank, Result, Sum, Symmetric, SyncMode,
-    SyncModes, Team,
+    Pes, Rank, Result, Symmetric, Team,
+    ops::Sum,
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Algorithms, Candidate, Collective, Query},
 };
 use consort_collectives::names;
 use consort_conformance::{
@@ -39,7 +41,7 @@ use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::Catalog;
 
 use crate::{
-    data::{Call, blank},
+    data::{Call, blank, count, source_blocks, target_blocks},
     typed,
 };
 
@@ -75,7 +77,7 @@ struct Data {
 
 impl Data {
     fn of(call: &Call, ordered: bool) -> Self {
-        let ranks = || (0..call.pes).map(Rank);
+        let ranks = || (0..call.pes).map(Rank::new);
         let result =
             |rank| if ordered { call.result(rank, &affine) } else { call.result(rank, &Sum) };
         Self {
@@ -105,7 +107,7 @@ impl<'p> Scene<'_, 'p> {
     }
 
     fn everyone(&self) -> impl Iterator<Item = Rank> {
-        (0..self.world.size()).map(Rank)
+        self.world.ranks()
     }
 
     /// Returns the memory that receives results.
@@ -233,7 +235,7 @@ fn each_call(
             let marks: Marks = Default::default();
             let all = Pes::threads(pes).run(|pe| plays(pe.world(), &marks, &syncs, &play));
             let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
-            served.extend(all.into_iter().flat_map(|(_, served)| served));
+            served.extend(all.into_iter().flatten());
         }
         served
     });
@@ -269,20 +271,20 @@ fn plays(
         let operators = operators.into_iter().take(1 + usize::from(both));
         for (words, operator) in SIZES.iter().flat_map(|&w| operators.clone().map(move |o| (w, o)))
         {
-            let blocks = |blocks: u32| world.symmetric::<u64>(blocks as usize * words);
-            let source = blocks(collective.source_blocks(pes, true))?;
-            let target = blocks(collective.target_blocks(pes, true))?;
+            let source = world.symmetric(source_blocks(collective, pes, true) * words)?;
+            let target = world.symmetric(target_blocks(collective, pes, true) * words)?;
             let data: Vec<_> = (0..3)
                 .map(|seed| Call { collective, pes, root: ROOT, len: words, seed })
                 .map(|call| Data::of(&call, operator == OperatorClass::Ordered))
                 .collect();
             let bytes = words as u64 * 8;
             for &sync in syncs {
+                let pes = count(pes);
                 let query = Query { collective, sync, pes, bytes, operator, symmetric: true };
                 for candidate in &able(&query) {
                     served.insert((collective, candidate.algorithm.clone()));
                     world.force(collective, Some(candidate.clone()));
-                    for apart in (0..pes).map(Rank) {
+                    for apart in world.ranks() {
                         number += 1;
                         let scene = Scene {
                             world,

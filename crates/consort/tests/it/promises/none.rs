@@ -1,6 +1,10 @@
 //! Mode None: which PEs do not wait.
 
-use consort::{Collective, Query, Rank, Result, SyncMode, SyncModes};
+use consort::{
+    Rank, Result,
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Collective, Query},
+};
 use consort_fabric::{LINE_PAYLOAD_BYTES, OperatorClass};
 
 use super::{APART, PATIENCE, ROOT, Scene, Step, each_call, waits_until};

@@ -9,14 +9,23 @@ use std::{
     thread,
 };
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Sum, SyncMode, SyncModes, Team};
+use consort::{
+    Error, Pes, Rank, Team,
+    error::CallError,
+    ops::Sum,
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Candidate, Collective},
+};
 use consort_conformance::{
     registry::one_each_on_slices,
     turns::{alone, note},
 };
 
 use super::{APART, LIMIT};
-use crate::typed;
+use crate::{
+    data::{source_blocks, target_blocks},
+    typed,
+};
 
 /// One word, which two PEs exchange pairwise, and more than a line holds.
 const WORDS: [usize; 2] = [1, 5000];
@@ -30,10 +39,10 @@ fn modes() -> impl Iterator<Item = SyncModes> {
 /// Makes a call with `words` words per block; `false` if the algorithm cannot serve it.
 fn is_served(team: Team<'_>, collective: Collective, words: usize) -> consort::Result<bool> {
     let (pes, is_root) = (team.size(), team.rank() == Rank(0));
-    let source = vec![1_u64; collective.source_blocks(pes, is_root) as usize * words];
-    let mut target = vec![0; collective.target_blocks(pes, is_root) as usize * words];
+    let source = vec![1_u64; source_blocks(collective, pes, is_root) * words];
+    let mut target = vec![0; target_blocks(collective, pes, is_root) * words];
     match typed::slices(team, collective, &source, &mut target, Sum, Rank(0)) {
-        Err(Error::Plan(_)) => Ok(false),
+        Err(Error::Call(CallError::Plan(_))) => Ok(false),
         done => done.map(|()| true),
     }
 }
@@ -53,7 +62,7 @@ fn no_pe_leaves_a_slice_call_before_all_enter() {
                 let served = launch.run(|pe| {
                     let (world, mut call, mut served) = (pe.world(), 0, 0);
                     for (sync, words) in modes().flat_map(|sync| WORDS.map(|words| (sync, words))) {
-                        for late in (0..pes).map(Rank) {
+                        for late in world.ranks() {
                             call += 1;
                             if world.rank() == late {
                                 thread::sleep(APART);
@@ -71,7 +80,7 @@ fn no_pe_leaves_a_slice_call_before_all_enter() {
                     Ok(served)
                 });
                 let served = served.unwrap_or_else(|error| panic!("{candidate}, {pes}: {error}"));
-                some |= served.iter().any(|(_, served)| *served > 0);
+                some |= served.iter().any(|&served| served > 0);
             }
             assert!(some, "{collective} by {candidate} served nothing");
         }
@@ -99,6 +108,5 @@ fn a_word_in_chunks_arrives_whole() {
         })
     });
     let all = all.expect("both serve");
-    assert_eq!(all[0], (Rank(0), ([3, 4], vec![])));
-    assert_eq!(all[1], (Rank(1), ([3, 4], vec![6, 8])));
+    assert_eq!(all, [([3, 4], vec![]), ([3, 4], vec![6, 8])]);
 }

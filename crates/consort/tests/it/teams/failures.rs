@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Error, Failure, Rank, Sum, SyncModes, Team, Waiting};
+use consort::{Error, Rank, Team, Waiting, error::Failure, ops::Sum, sync_modes::SyncModes};
 use consort_conformance::turns::alone;
 
 use crate::jobs::{SOON, fails, on, pes_of};

@@ -1,6 +1,13 @@
 //! Freed teams: their calls return errors, and other teams see nothing of them.
 
-use consort::{Candidate, ChosenBy, Collective, Error, Rank, Sum, SyncModes, Until};
+use consort::{
+    Error, Rank,
+    error::CallError,
+    ops::Sum,
+    symmetric::Until,
+    sync_modes::SyncModes,
+    tune::{Candidate, ChosenBy, Collective},
+};
 
 use crate::jobs::{on, pes_of};
 
@@ -16,7 +23,7 @@ fn freed_team_is_reported() {
         let team = world.strided(Rank(0), 1, 4)?.expect("all are in it");
         let memory = team.symmetric::<u64>(4)?;
         let counter = team.counter()?;
-        let freed = Some(Error::Freed);
+        let freed = Some(Error::Call(CallError::Freed));
         team.free()?;
         assert_eq!(team.barrier().err(), freed);
         assert_eq!(team.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
@@ -48,7 +55,7 @@ fn call_on_a_freed_team_affects_no_other() {
         }
         if let Some(old) = old.filter(|_| is_first) {
             let sum = old.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum);
-            assert_eq!(sum.err(), Some(Error::Freed));
+            assert_eq!(sum.err(), Some(Error::Call(CallError::Freed)));
         }
         let new = world.split(Some(0), 0)?.expect("a colour");
         for _ in 0..300 {

@@ -1,6 +1,6 @@
 //! Calls of teams that overlap, in random order.
 
-use consort::{Rank, SyncModes, Waiting};
+use consort::{Rank, Waiting, sync_modes::SyncModes};
 use consort_conformance::{
     data::{Random, affine},
     turns::{LIMIT, alone, note},
@@ -8,7 +8,7 @@ use consort_conformance::{
 use consort_sandbox::seeds::seeds;
 
 use crate::{
-    data::{combined, contribution},
+    data::{combined, contribution, nth},
     jobs::pes_of,
 };
 
@@ -31,8 +31,8 @@ fn interleaved(seed: u64) {
                     note(format!("TEST_SEED={seed}, step {step}"));
                 }
                 let team = *program.pick(&[grid.row, grid.column, grid.row, grid.column, world]);
-                let (seed, root) = (program.next_word(), program.next_word() % u64::from(pes));
-                let root = Rank(u32::try_from(root).expect("a rank") % team.size());
+                let (seed, root) = (program.next_word(), program.below(pes));
+                let root = nth(team.size(), root);
                 let of = |rank: Rank| {
                     let there = team.world_rank(rank).expect("a member");
                     contribution::<u64>(seed, there, 1)

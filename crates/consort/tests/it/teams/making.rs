@@ -1,6 +1,11 @@
 //! Forming teams, and teams that cannot be formed.
 
-use consort::{Error, Rank, Result, Sum, SyncModes, Team, TeamError};
+use consort::{
+    Error, Rank, Result, Team,
+    error::{CallError, TeamError},
+    ops::Sum,
+    sync_modes::SyncModes,
+};
 use consort_conformance::turns::{LIMIT, alone, note};
 
 use super::{collectives, members};
@@ -23,7 +28,7 @@ fn split_uses_colour_key_and_rank() {
             team.transpose()
         })
     });
-    let all: Vec<_> = all.unwrap().into_iter().map(|(_, members)| members).collect();
+    let all = all.unwrap();
     let (even, odd) = (Some(vec![4, 2, 0]), Some(vec![5, 3, 1]));
     let expected = [&even, &odd, &even, &odd, &even, &odd, &None];
     assert!(all.iter().eq(expected), "{all:?}");
@@ -94,7 +99,7 @@ fn teams_of_teams() {
 fn invalid_teams_are_reported() {
     on(pes_of(4), |world| {
         let error_of = |result: Result<Option<Team<'_>>>| match result {
-            Err(Error::Team(error)) => error,
+            Err(Error::Call(CallError::Team(error))) => error,
             other => panic!("{other:?}"),
         };
         let outside = TeamError::Outside { rank: 4, pes: 4 };
@@ -106,7 +111,7 @@ fn invalid_teams_are_reported() {
             TeamError::Outside { rank: -1, pes: 4 }
         );
         assert_eq!(
-            error_of(world.strided(Rank(1), 0, u32::MAX)),
+            error_of(world.strided(Rank(1), 0, usize::MAX)),
             TeamError::Twice { rank: Rank(1) }
         );
         assert_eq!(
@@ -141,7 +146,10 @@ fn grid_fails_only_on_pes_without_memory() {
         }
         world.barrier()?;
         if let Err(error) = world.cartesian(2) {
-            assert!(matches!(error, Error::Team(TeamError::Memory { pes: 2, .. })), "{error}");
+            assert!(
+                matches!(error, Error::Call(CallError::Team(TeamError::Memory { pes: 2, .. }))),
+                "{error}"
+            );
         }
         for single in singles.drain(..100).flatten() {
             single.free()?;

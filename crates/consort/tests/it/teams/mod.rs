@@ -6,19 +6,18 @@ mod interleaving;
 mod making;
 mod per_team;
 
-use consort::{Collective, Rank, Result, Team};
+use consort::{Rank, Result, Team, tune::Collective};
 use consort_conformance::data::affine;
 
 use crate::{data::Call, typed::slices};
 
 /// Returns the members' ranks in the world, in the team's order, checked in both directions.
 fn members(team: Team<'_>) -> Result<Vec<u32>> {
-    let ranks: Vec<Rank> =
-        (0..team.size()).map(|rank| team.world_rank(Rank(rank))).collect::<Result<_>>()?;
-    for (here, &there) in (0..).map(Rank).zip(&ranks) {
+    let ranks: Vec<Rank> = team.ranks().map(|rank| team.world_rank(rank)).collect::<Result<_>>()?;
+    for (here, &there) in team.ranks().zip(&ranks) {
         assert_eq!(team.rank_of_world(there), Some(here));
     }
-    assert!(team.world_rank(Rank(team.size())).is_err());
+    assert!(team.world_rank(Rank::new(team.size())).is_err());
     assert_eq!(team.rank_of_world(Rank(1000)), None);
     Ok(ranks.into_iter().map(|rank| rank.0).collect())
 }
@@ -29,7 +28,7 @@ fn collectives(team: Team<'_>, seed: u64) -> Result<()> {
     for len in [0, 1, 9, 2000] {
         for collective in Collective::EVERY {
             let roots = if collective.is_rooted() { pes } else { 1 };
-            for root in (0..roots).map(Rank) {
+            for root in team.ranks().take(roots) {
                 let call = Call { collective, pes, root, len, seed };
                 let mut target = vec![0; call.target_len(me)];
                 let source = call.source::<u64>(me);

@@ -3,7 +3,11 @@
 mod reports;
 mod started;
 
-use consort::{Collective, EAGER_BYTES, Error, Pes, Rank, Result, Team, TeamError};
+use consort::{
+    EAGER_BYTES, Error, Pes, Rank, Result, Team,
+    error::{CallError, TeamError},
+    tune::Collective,
+};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -64,7 +68,7 @@ fn messages_keep_order_without_other_pes() {
         }
         Ok(world.served_by(Collective::Broadcast))
     });
-    assert!(results.unwrap().into_iter().all(|(_, served)| served.is_none()));
+    assert!(results.unwrap().iter().all(Option::is_none));
 }
 
 #[test]
@@ -128,12 +132,12 @@ fn many_messages_are_sent_ahead_between_collectives() {
 fn a_peer_is_another_pe_of_the_team() {
     let done = Pes::threads(2).run(|pe| {
         let world = pe.world();
-        let (own, mut data) = (Err(Error::OwnMessage { rank: world.rank() }), [1]);
+        let (own, mut data) = (Err(Error::Call(CallError::OwnMessage { rank: world.rank() })), [1]);
         assert_eq!(world.send(world.rank(), &[1]), own);
         assert_eq!(world.receive(world.rank(), &mut data), own);
         assert_eq!(world.send_receive(world.rank(), &[1], world.right(), &mut data), own);
         let outside = world.receive(Rank(2), &mut [1]);
-        assert_eq!(outside, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
+        assert_eq!(outside, Err(Error::Call(CallError::RankOutOfRange { rank: Rank(2), pes: 2 })));
         Ok(())
     });
     assert!(done.is_ok(), "{:?}", done.err());
@@ -158,8 +162,9 @@ fn message_refused_for_memory_is_sent_later() {
             Rank(0) => world.send(Rank(1), data),
             _ => world.receive(Rank(0), data),
         };
-        let is_full =
-            |error: &Error| matches!(error, Error::Team(TeamError::Memory { pes: 2, .. }));
+        let is_full = |error: &Error| {
+            matches!(error, Error::Call(CallError::Team(TeamError::Memory { pes: 2, .. })))
+        };
         let mut others = Vec::new();
         loop {
             match world.strided(Rank(0), 1, 2) {
@@ -177,6 +182,5 @@ fn message_refused_for_memory_is_sent_later() {
         message(&mut data)?;
         Ok(data)
     });
-    let results = results.expect("all is well");
-    assert!(results.into_iter().all(|(_, data)| data == [3; 5]));
+    assert_eq!(results.expect("all is well"), [[3; 5]; 2]);
 }

@@ -1,6 +1,6 @@
 //! Messages in both directions at once, and nonblocking messages.
 
-use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Sum, Team};
+use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Team, error::CallError, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -57,7 +57,7 @@ fn send_receive_with_oneself_copies() {
         let own = world.rank();
         world.send_receive(own, &[3, 4], own, &mut data)?;
         assert_eq!(data, [3, 4]);
-        let lengths = Error::Lengths { source_len: 1, target_len: 2 };
+        let lengths = Error::Call(CallError::Lengths { source_len: 1, target_len: 2 });
         assert_eq!(world.send_receive(own, &[3], own, &mut data), Err(lengths));
         Ok(())
     });
@@ -69,7 +69,7 @@ fn send_receive_with_oneself_copies() {
 #[test]
 fn started_messages_meet_calls_of_any_kind_in_order() {
     everywhere(3, |world| {
-        let others = || (0..world.size()).map(Rank).filter(|&peer| peer != world.rank());
+        let others = || world.ranks().filter(|&peer| peer != world.rank());
         let mut sent = Vec::new();
         let mut received = Vec::new();
         for round in 0..4 {
@@ -156,7 +156,7 @@ fn messages_of_teams_and_their_parents_are_in_one_order() {
         }
         reversed.free()?;
         let freed = reversed.send(reversed.left(), &[1]);
-        assert_eq!(freed, Err(Error::Freed));
+        assert_eq!(freed, Err(Error::Call(CallError::Freed)));
         Ok(())
     });
 }

@@ -12,7 +12,7 @@ use consort_apps_kernels::{
 const CHOLESKY: Application = Application(env!("CARGO_BIN_EXE_cholesky"));
 
 /// Factors in both modes. Both factors must be equal and pass the check.
-fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
+fn factors(pes: usize, shape: Shape, order: usize, block: usize) {
     let problem = Problem { order, block, shape };
     let program = |pe: &Pe| {
         let cholesky = Cholesky::new(pe.world(), problem)?;

@@ -49,7 +49,7 @@ impl<'p> Pencils<'p> {
     /// See [`Team::cartesian`].
     pub(crate) fn new(
         world: Team<'p>,
-        rows: u32,
+        rows: usize,
         extents: [usize; 3],
         exchange: Exchange,
     ) -> Result<Self> {
@@ -58,7 +58,7 @@ impl<'p> Pencils<'p> {
 
     /// Returns the number of PEs in a row and in a column of the grid.
     fn pes(&self) -> (usize, usize) {
-        (self.grid.row.size() as usize, self.grid.column.size() as usize)
+        (self.grid.row.size(), self.grid.column.size())
     }
 }
 

@@ -39,7 +39,7 @@ impl Parts for Slabs<'_> {
 
     fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {
         let [x, y, z] = self.plan.extents;
-        let pes = self.team.size() as usize;
+        let pes = self.team.size();
         let (own_x, own_z) = (x / pes, z / pes);
         let mut spectrum = vec![Complex64::ZERO; own_x * y * z];
         let mut plane = vec![Complex64::ZERO; x * y];
@@ -75,7 +75,7 @@ impl Parts for Slabs<'_> {
         recorder: &Recorder,
     ) -> Result<()> {
         let [x, y, z] = self.plan.extents;
-        let pes = self.team.size() as usize;
+        let pes = self.team.size();
         let (own_x, own_z) = (x / pes, z / pes);
         let turned = &mut self.plan.turned;
         turned.resize(own_z * x * y, Complex64::ZERO);

@@ -12,7 +12,7 @@ const EXCHANGES: [Exchange; 3] =
 const FT: Application = Application(env!("CARGO_BIN_EXE_ft"));
 
 /// Solves class S with each exchange. All must give the published checksums, and the same ones.
-fn solve(pes: u32, layout: Layout) {
+fn solve(pes: usize, layout: Layout) {
     let [class, ..] = Class::ALL;
     assert_eq!(ensure_even(&class, layout, pes), Ok(()));
     let program = |pe: &consort::Pe| {

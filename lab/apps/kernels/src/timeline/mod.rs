@@ -42,8 +42,8 @@ impl Timeline {
         };
         let gathered = world.gather_vector(&own, Rank(0))?;
         Ok(gathered.map(|(all, places)| {
-            let of = |rank| all[places.range(Rank(rank))].iter().map(unpacked).collect();
-            Self { pes: (0..world.size()).map(of).collect() }
+            let of = |rank| all[places.range(rank)].iter().map(unpacked).collect();
+            Self { pes: world.ranks().map(of).collect() }
         }))
     }
 

@@ -9,7 +9,7 @@ use consort_apps_summa::{Problem, Summa, check};
 const SUMMA: Application = Application(env!("CARGO_BIN_EXE_summa"));
 
 /// Computes the products in both modes and checks them. Returns each PE's part.
-fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
+fn products(pes: usize, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
     let problem = Problem { rows, inner, columns, block, shape };
     let program = |pe: &consort::Pe| {
         let summa = Summa::new(pe.world(), problem)?;

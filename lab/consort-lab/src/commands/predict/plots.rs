@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::prediction::{Call, Predicted};
-use consort::{Collective, SyncModes};
+use consort::{sync_modes::SyncModes, tune::Collective};
 use consort_bench::{query_json::describe, units};
 use consort_report::{Document, Lines, Point, Scale, Series};
 

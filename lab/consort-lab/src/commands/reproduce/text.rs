@@ -7,7 +7,7 @@ use crate::{
     },
     figures::{experiment::Outcome, quantity},
 };
-use consort::Algorithms;
+use consort::tune::Algorithms;
 use consort_bench::{page::Page, units::counted};
 
 /// Returns whether a claim is only simulated.

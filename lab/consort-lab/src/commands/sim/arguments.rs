@@ -3,7 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::value_parser;
-use consort::{Candidate, Collective, SyncModes};
+use consort::{
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective},
+};
 use consort_bench::harness::Mode;
 
 use super::candidates::{self, Values};

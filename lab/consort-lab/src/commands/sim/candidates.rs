@@ -1,7 +1,7 @@
 //! Selects the candidates to simulate: the requested ones, completed with values that can serve.
 
 use anyhow::Result;
-use consort::{Candidate, Collective};
+use consort::tune::{Candidate, Collective};
 use consort_collectives::{Parameter, PlanError, Setting, describe, names};
 use consort_console::{refuse, usage};
 
@@ -182,7 +182,7 @@ fn worth_trying(parameter: &Parameter, pes: u32, every_value: bool) -> Vec<u64> 
 
 #[cfg(test)]
 mod tests {
-    use consort::{Query, SyncModes};
+    use consort::{sync_modes::SyncModes, tune::Query};
     use consort_fabric::{Capabilities, OperatorClass};
 
     use super::*;

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::simulation::{Conditions, Program};
 use anyhow::Result;
-use consort::{Candidate, Collective, Query, Rank, SyncModes};
+use consort::{
+    Rank,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective, Query},
+};
 use consort_bench::{harness::Mode, query_json::sums, units};
 use consort_collectives::estimate_ns;
 use consort_sim::{

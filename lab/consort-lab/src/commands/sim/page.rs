@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use crate::simulation::{Conditions, Program, Simulated, Spent};
-use consort::{Candidate, Collective, Query};
+use consort::tune::{Candidate, Collective, Query};
 use consort_bench::{harness::Mode, page::Page, units::counted};
 use consort_sim::Cause;
 

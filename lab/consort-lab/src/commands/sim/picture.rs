@@ -1,7 +1,7 @@
 //! Draws a call as SVG: the tree of its messages, and below it the timeline of each PE.
 
 use crate::simulation::{Conditions, Node, Program, Simulated, tree};
-use consort::{Collective, Query};
+use consort::tune::{Collective, Query};
 use consort_sim::Step;
 
 use consort_report::{plain, ticks};

@@ -1,7 +1,7 @@
 //! T2: the latency of short messages.
 
 use anyhow::Result;
-use consort::Candidate;
+use consort::tune::Candidate;
 use consort_sim::analytic::scc::Scc;
 
 use super::{

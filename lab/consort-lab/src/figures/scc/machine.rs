@@ -1,7 +1,7 @@
 //! The Intel SCC, simulated, and the broadcasts that run on it.
 
 use anyhow::{Result, bail};
-use consort::Candidate;
+use consort::tune::Candidate;
 use consort_sim::{
     Effects, Simulation,
     machines::{Kind, Machine, MessageBuffers},

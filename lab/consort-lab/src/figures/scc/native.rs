@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use consort::{AsyncVariant as Variant, Candidate, Pes};
+use consort::{Pes, async_broadcasts::AsyncVariant as Variant, tune::Candidate};
 
 use super::{
     super::{
@@ -59,7 +59,7 @@ pub(super) fn async_broadcast_ns(
 ) -> Result<f64> {
     let pes = experiment.cores.max(2);
     let data = vec![0; bytes];
-    let results = Pes::threads(pes).pinned().without_wisdom().run(|pe| {
+    let results = Pes::threads(pes as usize).pinned().without_wisdom().run(|pe| {
         let world = pe.world();
         let mut broadcasts = world.async_broadcasts_by(pes - 1, variant, |_, _| ())?;
         world.barrier()?;
@@ -70,7 +70,7 @@ pub(super) fn async_broadcast_ns(
         broadcasts.close()?;
         Ok(began.elapsed().as_secs_f64() * 1e9)
     })?;
-    let longest_ns = results.into_iter().map(|(_, ns)| ns).fold(0.0, f64::max);
+    let longest_ns = results.into_iter().fold(0.0, f64::max);
     Ok(longest_ns / f64::from(MESSAGES * sources.min(pes)))
 }
 

@@ -28,7 +28,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use consort::{Candidate, Collective, Query, Rank, SyncModes};
+use consort::{
+    Rank,
+    sync_modes::SyncModes,
+    tune::{Candidate, Collective, Query},
+};
 use consort_fabric::{CallSpec, Poisoned, Ranks};
 use consort_sim::{
     Buffer, Call, Operands, Pe, Plans, Simulation,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Collective, Rank};
+use consort::{Rank, tune::Collective};
 use consort_fabric::Ranks;
 use consort_sim::{
     Buffer, Call, Operands, Pe, Simulation,

@@ -1,6 +1,9 @@
 //! The lines above the tables: what was timed, for which PEs, and how.
 
-use consort::{Arrival, Fabric, MachineShape, ProcessShape};
+use consort::{
+    launch::{Fabric, MachineShape, ProcessShape},
+    tune::Arrival,
+};
 use consort_bench::{
     harness::{Communication, Mode, Pattern, RunSettings, SKEW_NS},
     page::Page,

@@ -1,6 +1,9 @@
 //! Calls of every form: on their own data, in symmetric memory, nonblocking, within scopes.
 
-use consort::{Collective, SyncMode, SyncModes};
+use consort::{
+    sync_modes::{SyncMode, SyncModes},
+    tune::Collective,
+};
 
 use super::{Bundle, Generator, Use};
 use crate::programs::{

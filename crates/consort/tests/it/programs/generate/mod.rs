@@ -7,7 +7,7 @@ mod calls;
 
 use std::collections::HashSet;
 
-use consort::{Collective, SyncModes, Waiting};
+use consort::{Waiting, sync_modes::SyncModes, tune::Collective};
 use consort_conformance::{data::Random, registry::everything};
 
 use super::{

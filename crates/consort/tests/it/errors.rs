@@ -1,0 +1,114 @@
+//! What a program learns from an error: the PE that failed, whether the job has failed, and the
+//! environment variable whose value cannot be used.
+
+use std::{env, process::Command, sync::Mutex, time::Duration};
+
+use consort::{
+    Barrier, Error, Pes, Rank,
+    error::{CallError, Failure, HeapError, LaunchError},
+};
+use consort_conformance::turns::{LIMIT, alone};
+
+use crate::jobs::{fails, on};
+
+/// Set in the process whose variables cannot be used.
+const TASK: &str = "TEST_TASK";
+
+#[test]
+fn pe_that_panicked_is_named() {
+    let error = fails(3, |world| {
+        assert_ne!(world.rank(), Rank(2), "on purpose");
+        world.barrier()
+    });
+    let (rank, reason) = error.failed_pe().expect("a PE panicked");
+    assert_eq!(rank, Rank(2));
+    assert!(reason.contains("panicked") && reason.contains("on purpose"), "{reason}");
+    assert!(error.is_fatal());
+}
+
+/// The launch returns the program's own error, and the other PEs get the name of the PE.
+#[test]
+fn pe_whose_program_returned_an_error_is_named_to_the_others() {
+    let (ended, others) = alone(LIMIT, || {
+        let others = Mutex::new(Vec::new());
+        let ended = Pes::threads(3).run(|pe| {
+            if pe.world().rank() == Rank(1) {
+                return Err(Error::Call(CallError::Taken));
+            }
+            let error = pe.world().barrier().expect_err("PE 1 makes no call");
+            others.lock().expect("no panic").push(error.clone());
+            Err::<(), _>(error)
+        });
+        (ended, others.into_inner().expect("no panic"))
+    });
+    let error = ended.expect_err("a program returned an error");
+    assert_eq!(error, Error::Call(CallError::Taken));
+    assert!(error.failed_pe().is_none() && !error.is_fatal());
+    assert_eq!(others.len(), 2);
+    for error in others {
+        let (rank, reason) = error.failed_pe().expect("PE 1's program failed");
+        assert_eq!(rank, Rank(1));
+        assert!(reason.contains(&CallError::Taken.to_string()), "{reason}");
+        assert!(error.is_fatal());
+    }
+}
+
+#[test]
+fn errors_of_a_failed_job_are_fatal() {
+    let mismatched = fails(2, |world| match world.rank() {
+        Rank(0) => world.barrier(),
+        _ => world.broadcast(7, Rank(0)).map(drop),
+    });
+    assert!(matches!(mismatched, Error::Mismatched(_)), "{mismatched}");
+    let barrier = Barrier::new(2).joining(Duration::from_millis(50));
+    let alone = barrier.join().expect("room").wait().expect_err("nobody else joins");
+    assert!(matches!(alone, Error::TimedOut(Failure::Missing { .. })), "{alone}");
+    for error in [mismatched, alone, Error::Forked, Error::JobFailed] {
+        assert!(error.is_fatal(), "{error}");
+        assert_eq!(error.failed_pe(), None, "{error}");
+    }
+}
+
+#[test]
+fn errors_of_one_call_are_not_fatal() {
+    let refused = on(Pes::threads(2).heap_bytes(4096), |world| {
+        let errors = [
+            world.broadcast(1, Rank(2)).err(),
+            world.cartesian(3).err(),
+            world.symmetric::<u64>(1 << 20).err(),
+        ];
+        world.barrier()?; // the job goes on
+        Ok(errors)
+    });
+    for errors in refused {
+        let [root, rows, memory] = errors.map(|error| error.expect("it is refused"));
+        assert!(matches!(root, Error::Call(CallError::RootOutOfRange { .. })), "{root}");
+        assert!(matches!(rows, Error::Call(CallError::Team(_))), "{rows}");
+        assert!(matches!(memory, Error::Memory(HeapError::Exhausted { .. })), "{memory}");
+        let others = [LaunchError::NoPes.into(), Error::Wisdom("no wisdom".to_owned())];
+        for error in [root, rows, memory].into_iter().chain(others) {
+            assert!(!error.is_fatal(), "{error}");
+            assert_eq!(error.failed_pe(), None, "{error}");
+        }
+    }
+}
+
+#[test]
+fn wrong_variable_is_named_with_its_value() {
+    if env::var_os(TASK).is_some() {
+        let error = Pes::threads(2).run(|_| Ok(())).expect_err("there is no such memory");
+        assert!(!error.is_fatal() && error.failed_pe().is_none(), "{error}");
+        let text = error.to_string();
+        let Error::Config(error) = error else { panic!("{error}") };
+        assert_eq!((error.variable(), error.value()), ("CONSORT_SEGMENT", "elsewhere"));
+        assert_eq!(error.expected(), "private or shared");
+        assert_eq!(text, "CONSORT_SEGMENT is `elsewhere`: use private or shared");
+        return;
+    }
+    let mut program = Command::new(env::current_exe().expect("this program"));
+    program.args(["errors::wrong_variable_is_named_with_its_value", "--exact", "--nocapture"]);
+    program.env(TASK, "yes").env("CONSORT_SEGMENT", "elsewhere");
+    let output = program.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
