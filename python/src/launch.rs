@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Pes, Rank};
+use consort::{Job, Rank};
 use pyo3::{
     exceptions::PyKeyboardInterrupt,
     ffi::PyThreadState_SetAsyncExc,
@@ -91,7 +91,7 @@ pub(crate) fn launch<'py>(
     let (send, mut receive) = sync_channel(1);
     let of_pes = Arc::clone(&told);
     let launching = move || {
-        let ended = Pes::threads(pes).named("consort").try_run(|pe| {
+        let ended = Job::threads(pes).named("consort").try_run(|pe| {
             Running::run(number, pe, || {
                 run(pe.world().rank(), number, &function, &arguments, &of_pes)
             })

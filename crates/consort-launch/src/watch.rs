@@ -385,7 +385,7 @@ impl<'l> Watch<'l> {
         let copies = copies.map(|count| {
             format!(
                 "warning: {count} of {} processes each ran a separate job of threads, and none \
-                 was a PE of this job: use `Pes::from_env` so that the processes are the PEs of \
+                 was a PE of this job: use `Job::from_env` so that the processes are the PEs of \
                  one job, or start the program without `consort run`",
                 self.launch.pes
             )

@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Pes, Rank};
+use consort::{JobBuilder, Rank};
 use consort_machine::ProcessToken;
 use consort_native::{Failure, Job, Member};
 use libc::c_int;
@@ -202,7 +202,7 @@ fn is_reported(reason: &str) -> bool {
 /// Claims the report of why this process cannot start. `None` if another process that the same MPI
 /// has started on this machine is reporting the same. The claim is the name of a socket.
 fn claim(reason: &str) -> Option<ReportClaim> {
-    if begun().is_some() || Pes::processes_of_mpi().is_none() {
+    if begun().is_some() || JobBuilder::processes_of_mpi().is_none() {
         return Some(ReportClaim(None));
     }
     let mut hasher = DefaultHasher::new();

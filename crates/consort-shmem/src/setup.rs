@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Job, Joined, Pes, Rank};
+use consort::{Job, JobBuilder, JoinedPe, Rank};
 use consort_fabric::environment::variable;
 use consort_machine::{BiasedMutex, ProcessToken, ThreadToken, in_children};
 use consort_native::{Failure, Member, SharedFile, Statics};
@@ -48,7 +48,7 @@ struct StartedJob {
 }
 
 /// A process's membership in the job, from `Box::into_raw`: teams that live as long refer to it.
-struct MembershipBox(*mut Joined);
+struct MembershipBox(*mut JoinedPe);
 
 // SAFETY: used by the thread that holds the lock; a PE may change threads.
 unsafe impl Send for MembershipBox {}
@@ -80,7 +80,7 @@ extern "C" fn construct() {
     if variable("CONSORT_LAUNCH").is_some() {
         failure::print_by_lines();
         *begun = Some(begin());
-    } else if Pes::processes_of_mpi().is_some() {
+    } else if JobBuilder::processes_of_mpi().is_some() {
         failure::print_by_lines();
         move_statics();
     }
@@ -109,13 +109,13 @@ const CANNOT_SHARE: &str = "static variables cannot be shared";
 fn begin() -> Result<StartedJob, String> {
     failure::end_by_panics();
     let member = Member::here().map_err(|error| error.to_string())?;
-    let processes = Pes::processes_of_mpi().filter(|_| member.is_none());
+    let processes = JobBuilder::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
     let number = member.as_ref().map_or(of_mpi.unwrap_or(1), |member| member.pes());
     let environment = environment::read(number)?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
-    let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
+    let pes = if member.is_some() || of_mpi.is_some() { Job::from_env(1) } else { Job::threads(1) };
     let pes =
         pes.heap_bytes(heap_bytes).heap_align(preferred_alignment(heap_bytes)).without_places();
     let (job, are_shared) = if of_mpi.is_some() {
@@ -137,9 +137,9 @@ fn begin() -> Result<StartedJob, String> {
     } else {
         let can_move = member.is_some() && statics.can_move();
         // The launcher learns of each process that ends, and a late one may still arrive.
-        let pes = if member.is_some() { pes.joining(Duration::MAX) } else { pes };
+        let pes = if member.is_some() { pes.join_timeout(Duration::MAX) } else { pes };
         let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
-        let job = pes.job().map_err(|error| error.to_string())?;
+        let job = pes.build().map_err(|error| error.to_string())?;
         if can_move {
             let native = job.native();
             // SAFETY: they can move, and this is the only thread.

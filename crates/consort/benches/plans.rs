@@ -4,7 +4,7 @@
 //! cargo bench -p consort --bench plans
 //! ```
 
-use consort::{Pes, Rank, Team, ops::Sum};
+use consort::{Job, Rank, Team, ops::Sum};
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -40,7 +40,7 @@ fn planned_barrier(bencher: Bencher<'_, '_>) {
 
 /// Runs `measure` as the only PE of a job.
 fn alone(measure: impl FnOnce(&Team<'_>)) {
-    let job = Pes::threads(1).job().expect("a job of one PE");
+    let job = Job::threads(1).build().expect("a job of one PE");
     let run: consort::Result<()> = job.run(|pe| {
         measure(&pe.world());
         Ok(())

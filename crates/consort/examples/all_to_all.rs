@@ -12,7 +12,7 @@
 use std::env;
 
 use consort::{
-    Pe, Pes, Rank, Result,
+    Job, Pe, Rank, Result,
     symmetric::{Signal, Until},
 };
 
@@ -35,7 +35,7 @@ fn run(pe: &Pe, way: Way) -> Result<()> {
     // sender has read this round's messages and reset its flag or counter.
     let inboxes = [world.symmetric(pes)?, world.symmetric(pes)?];
     let flags = [world.symmetric::<u64>(1)?, world.symmetric(1)?];
-    let counters = [world.counter()?, world.counter()?];
+    let counters = [world.completion_counter()?, world.completion_counter()?];
     for round in 0..ROUNDS {
         let turn = round % 2;
         let (inbox, flag, counter) = (&inboxes[turn], &flags[turn], &counters[turn]);
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
     let pes = env::args().nth(1).map_or(Ok(4), |text| text.parse());
     let pes = pes.expect("usage: all_to_all [PES]");
     for way in [Way::Barrier, Way::Flags, Way::CountingPuts] {
-        Pes::threads(pes).run(|pe| run(pe, way))?;
+        Job::threads(pes).run(|pe| run(pe, way))?;
         println!("{way:?}: {ROUNDS} rounds, everyone had everyone's number in each");
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! The program of README.md.
 
-use consort::{Pes, Rank, ops::Sum};
+use consort::{Job, Rank, ops::Sum};
 
 fn main() -> consort::Result<()> {
     // Four PEs (processing elements) with ranks from 0 to 3: threads, unless the program is started
     // as processes.
-    let results = Pes::from_env(4).run(|pe| {
+    let results = Job::from_env(4).run(|pe| {
         let world = pe.world();
         let me = f64::from(world.rank().0);
 

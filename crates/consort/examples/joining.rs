@@ -7,7 +7,7 @@
 
 use std::{io, thread};
 
-use consort::{Job, Pes, Result, ops::Sum};
+use consort::{Job, Result, ops::Sum};
 use tokio::{runtime, task::spawn_blocking};
 
 /// The work of each thread: it joins, runs this as a PE, and leaves.
@@ -22,7 +22,7 @@ fn program(job: &Job) -> Result<u64> {
 
 /// Threads that borrow from their caller.
 fn scoped() -> Result<Vec<u64>> {
-    let job = Pes::threads(4).job()?;
+    let job = Job::threads(4).build()?;
     thread::scope(|scope| {
         let threads = [(); 4].map(|()| scope.spawn(|| program(&job)));
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -33,14 +33,14 @@ fn scoped() -> Result<Vec<u64>> {
 /// each other must not be given to fewer threads than there are tasks.
 fn rayon() -> Result<Vec<u64>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
-    let job = Pes::threads(4).job()?;
+    let job = Job::threads(4).build()?;
     pool.broadcast(|_| program(&job)).into_iter().collect()
 }
 
 /// Threads of a tokio runtime on which tasks may block.
 fn tokio() -> io::Result<Vec<u64>> {
     let runtime = runtime::Builder::new_current_thread().max_blocking_threads(4).build()?;
-    let job = Pes::threads(4).job()?;
+    let job = Job::threads(4).build()?;
     runtime.block_on(async {
         let tasks = [(); 4].map(|()| {
             let job = job.clone();

@@ -8,7 +8,7 @@
 //! futures of one task. A task that computes yields now and then, as always: the calls of its PE
 //! progress at these points.
 
-use consort::{Pe, Pes, Rank, Result, ops::Sum};
+use consort::{Job, Pe, Rank, Result, ops::Sum};
 use tokio::{
     runtime,
     task::{LocalSet, yield_now},
@@ -44,7 +44,7 @@ async fn program(pe: &Pe) -> Result<(u64, u64)> {
 }
 
 fn main() -> Result<()> {
-    let results = Pes::threads(4).run(|pe| {
+    let results = Job::threads(4).run(|pe| {
         let executor = runtime::Builder::new_current_thread().build();
         let executor = executor.expect("an executor without I/O");
         LocalSet::new().block_on(&executor, program(pe))

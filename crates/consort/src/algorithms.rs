@@ -51,9 +51,9 @@ static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
 /// process launches from now on. It is treated like the library's algorithms: tuning measures it,
 /// wisdom names it, the model estimates it by [`Algorithm::cost_ns`], and refinement at run time
 /// tries it. It does not become part of compositions. All processes of a job must register the same
-/// algorithms. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking
-/// calls only. A barrier serves only calls of `barrier`: the entry and exit barriers of other calls
-/// are the library's.
+/// algorithms. In a job with [`helper_threads`](crate::JobBuilder::helper_threads) it serves
+/// blocking calls only. A barrier serves only calls of `barrier`: the entry and exit barriers of
+/// other calls are the library's.
 ///
 /// `docs/adding-an-algorithm.md` shows an example, and a `consort` command that tunes it.
 ///

@@ -46,9 +46,9 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// call, a handler's panic loses only its message, if the program catches the panic.
 ///
 /// ```
-/// use consort::{Pes, Rank};
+/// use consort::{Job, Rank};
 ///
-/// let received = Pes::threads(3).run(|pe| {
+/// let received = Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let mut received = Vec::new();
 ///     let handler = |source, data: &[u8]| received.push((source, data.to_vec()));

@@ -31,7 +31,7 @@ use consort_fabric::Rank;
 use consort_native::Event;
 
 use self::arrivals::{Arrival, Arrivals, MOST};
-use crate::{Error, Job, Joined, Pes, Result, error::LaunchError, pes::JOINING, tune::Algorithms};
+use crate::{Error, Job, JoinedPe, Result, builder::JOINING, error::LaunchError, tune::Algorithms};
 
 /// A barrier for `n` threads. It can be used in two ways:
 ///
@@ -104,7 +104,7 @@ impl Barrier {
     /// of all members fail. The default is 10 s. The time starts again whenever a member joins for
     /// the first time.
     #[must_use]
-    pub const fn joining(mut self, limit: Duration) -> Self {
+    pub const fn join_timeout(mut self, limit: Duration) -> Self {
         self.joining = limit;
         self
     }
@@ -216,7 +216,8 @@ impl Barrier {
         let phase = place.phase.load(Acquire); // pairs with the release in `drop`
         let is_over = |place: &Place| (1..=phase).contains(&place.last.load(Relaxed));
         if shared.places.iter().any(is_over) {
-            return Err(LaunchError::Full { pes: self.n }.into()); // the others wait only for each other
+            // The others wait only for each other.
+            return Err(LaunchError::Full { pes: self.n }.into());
         }
         let phase = Cell::new(phase);
         Ok(BarrierMember { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
@@ -254,13 +255,13 @@ struct Place {
 
 impl Members {
     fn new(n: usize, joining: Duration) -> Result<Self> {
-        let job = Pes::threads(n).heap_bytes(0).joining(joining).job()?;
+        let job = Job::threads(n).heap_bytes(0).join_timeout(joining).build()?;
         let places = (0..n).map(|_| Place::default()).collect();
         Ok(Self { job, shared: Arc::new(Shared { drops: AtomicU64::new(0), places }) })
     }
 
     /// Joins as the member with the lowest rank that is free and has not dropped out.
-    fn join(&self) -> Result<Joined> {
+    fn join(&self) -> Result<JoinedPe> {
         for (rank, place) in (0..).map(Rank).zip(&self.shared.places) {
             if place.last.load(Relaxed) == 0 {
                 match self.job.join_as(rank) {
@@ -299,7 +300,7 @@ impl Members {
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct BarrierMember {
-    joined: Joined,
+    joined: JoinedPe,
     /// The number of the remaining members' team; 0 while all remain.
     team: Cell<usize>,
     /// The number of phases so far.
@@ -315,7 +316,7 @@ impl BarrierMember {
     ///
     /// # Errors
     /// [`Error::PeFailed`] when a member has panicked; [`Error::TimedOut`] when the barrier has
-    /// lacked members for 10 s, or for the time set by [`Barrier::joining`].
+    /// lacked members for 10 s, or for the time set by [`Barrier::join_timeout`].
     #[inline]
     #[track_caller]
     pub fn wait(&self) -> Result<BarrierWaitResult> {
@@ -334,7 +335,7 @@ impl BarrierMember {
     /// [`Error::TimedOut`], which names the late members; and as [`BarrierMember::wait`].
     #[track_caller]
     pub fn wait_timeout(&self, limit: Duration) -> Result<BarrierWaitResult> {
-        self.joined.within(limit, || self.wait())
+        self.joined.with_timeout(limit, || self.wait())
     }
 
     /// Takes part in this phase, and then leaves the barrier for good: later phases need one member

@@ -27,7 +27,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// every later call. The other kinds concern one call, which can be made again with other
 /// arguments.
 ///
-/// Run a program that has its own error type with [`Pes::try_run`](crate::Pes::try_run).
+/// Run a program that has its own error type with
+/// [`JobBuilder::try_run`](crate::JobBuilder::try_run).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -68,9 +69,9 @@ impl Error {
     /// if that is why the job has failed.
     ///
     /// ```
-    /// use consort::{Pes, Rank};
+    /// use consort::{Job, Rank};
     ///
-    /// let ended = Pes::threads(2).run(|pe| {
+    /// let ended = Job::threads(2).run(|pe| {
     ///     assert_ne!(pe.world().rank(), Rank(1), "an accident");
     ///     pe.world().barrier()
     /// });

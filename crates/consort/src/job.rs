@@ -14,6 +14,8 @@ use consort_fabric::Rank;
 use consort_machine::discard;
 use consort_native::Failure;
 
+#[cfg(doc)]
+use crate::JobBuilder;
 use crate::{
     Error, Pe, Result,
     error::{CallError, LaunchError},
@@ -21,24 +23,27 @@ use crate::{
     ranks::{Ranks, failed_by},
 };
 
-/// A job that existing threads join as PEs: those of [`std::thread::scope`], of a pool, or any
-/// others. From [`Pes::job`](crate::Pes::job).
+/// A job: a fixed number of PEs that run a program together.
+///
+/// [`Job::threads`] and [`Job::from_env`] configure one. [`JobBuilder::run`] and
+/// [`JobBuilder::pool`] give each PE a thread. This type is for PEs that are existing threads, of
+/// [`std::thread::scope`], of a pool, or any others: [`JobBuilder::build`] creates a job, which they
+/// join.
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
-/// one of the PEs, or [joins](Self::join) and leaves; the number of PEs is fixed. Any thread may
-/// join again as a rank that another thread has left, and continues with the PE's next call. Calls
-/// wait for ranks that no thread has joined yet. If that takes longer than
-/// [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with [`Error::TimedOut`],
-/// which names them.
+/// one of the PEs, or [joins](Self::join) and leaves. Any thread may join again as a rank that
+/// another thread has left, and continues with the PE's next call. Calls wait for ranks that no
+/// thread has joined yet. If that takes longer than [`JobBuilder::join_timeout`], 10 s by default,
+/// the job fails with [`Error::TimedOut`], which names them.
 ///
 /// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
 /// barrier.
 ///
 /// ```
-/// use consort::{Pes, ops::Sum};
+/// use consort::{Job, ops::Sum};
 /// use std::thread;
 ///
-/// let job = Pes::threads(3).job()?;
+/// let job = Job::threads(3).build()?;
 /// let sums = thread::scope(|scope| {
 ///     let job = &job;
 ///     let program = |part| move || job.run(|pe| pe.world().all_reduce(part, Sum));
@@ -53,11 +58,11 @@ pub struct Job(Arc<Ranks>);
 
 /// A PE that the calling thread runs until this is dropped: from [`Job::join`]. Use it as a [`Pe`].
 ///
-/// Dropping it leaves the job, as [`Joined::leave`] does; if a panic drops it, the job fails. The
+/// Dropping it leaves the job, as [`JoinedPe::leave`] does; if a panic drops it, the job fails. The
 /// job also fails if the thread ends without dropping it. A thread that returns early with an error
 /// leaves the others waiting: let it [`run`](Self::run) its program instead. A thread-local value
 /// may be dropped too late, when the thread has ended.
-pub struct Joined {
+pub struct JoinedPe {
     /// `Some` until it is dropped.
     pe: Option<Box<Pe>>,
     ranks: Arc<Ranks>,
@@ -83,7 +88,8 @@ impl Job {
         &self.0.job
     }
 
-    /// Returns the name given by [`Pes::named`](crate::Pes::named); empty without one.
+    /// Returns the name given by [`JobBuilder::named`]; empty without
+    /// one.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.job.config().name
@@ -96,7 +102,7 @@ impl Job {
     /// calling thread runs one of them; [`LaunchError::ThreadEnds`] in a destructor of a
     /// thread-local value that runs after the library's own destructors; the job's error when it
     /// has failed; and [`Error::Forked`] in a child that was forked after the job was created.
-    pub fn join(&self) -> Result<Joined> {
+    pub fn join(&self) -> Result<JoinedPe> {
         self.ensure_may_join()?;
         for rank in self.0.here() {
             if let Some(pe) = self.0.enter(rank)? {
@@ -111,7 +117,7 @@ impl Job {
     /// # Errors
     /// [`CallError::RankOutOfRange`] when there is no such PE; [`LaunchError::RankTaken`] when
     /// another thread runs it; and as [`Job::join`].
-    pub fn join_as(&self, rank: Rank) -> Result<Joined> {
+    pub fn join_as(&self, rank: Rank) -> Result<JoinedPe> {
         self.ensure_may_join()?;
         if rank.index() >= self.size() {
             return Err(CallError::RankOutOfRange { rank, pes: self.size() }.into());
@@ -122,7 +128,8 @@ impl Job {
         Ok(self.joined(rank, pe))
     }
 
-    /// Joins, runs `program` on the calling thread, and leaves: [`Job::join`] and [`Joined::run`].
+    /// Joins, runs `program` on the calling thread, and leaves: [`Job::join`] and
+    /// [`JoinedPe::run`].
     ///
     /// # Errors
     /// As both.
@@ -145,10 +152,10 @@ impl Job {
         }
     }
 
-    fn joined(&self, rank: Rank, pe: Box<Pe>) -> Joined {
+    fn joined(&self, rank: Rank, pe: Box<Pe>) -> JoinedPe {
         let ranks = Arc::clone(&self.0);
         Memberships::of_this_thread(|all| all.0.push((Arc::downgrade(&ranks), rank)));
-        Joined { pe: Some(pe), ranks, was_panicking: thread::panicking() }
+        JoinedPe { pe: Some(pe), ranks, was_panicking: thread::panicking() }
     }
 }
 
@@ -159,7 +166,7 @@ impl fmt::Debug for Job {
     }
 }
 
-impl Deref for Joined {
+impl Deref for JoinedPe {
     type Target = Pe;
 
     fn deref(&self) -> &Pe {
@@ -167,12 +174,13 @@ impl Deref for Joined {
     }
 }
 
-impl Joined {
+impl JoinedPe {
     /// Runs `program`, and leaves. If the program panics or returns an error, the job fails for
-    /// that reason, and so do the waits of all other PEs, as under [`Pes::run`](crate::Pes::run).
+    /// that reason, and so do the waits of all other PEs, as under
+    /// [`JobBuilder::run`].
     ///
     /// # Errors
-    /// The program's own; [`Error::PeFailed`] when it has panicked; and as [`Joined::leave`].
+    /// The program's own; [`Error::PeFailed`] when it has panicked; and as [`JoinedPe::leave`].
     pub fn run<R, E, F>(mut self, program: F) -> Result<R, E>
     where
         E: From<Error> + fmt::Display,
@@ -249,7 +257,7 @@ impl Joined {
     }
 }
 
-impl Drop for Joined {
+impl Drop for JoinedPe {
     fn drop(&mut self) {
         // The error or the panic has failed the job.
         if let Err(panic) = self.end() {
@@ -258,9 +266,9 @@ impl Drop for Joined {
     }
 }
 
-impl fmt::Debug for Joined {
+impl fmt::Debug for JoinedPe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Joined").field(&self.pe).finish()
+        f.debug_tuple("JoinedPe").field(&self.pe).finish()
     }
 }
 

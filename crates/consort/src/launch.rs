@@ -4,6 +4,6 @@
 pub use consort_native::Origin;
 
 pub use crate::{
+    builder::MOST_PES,
     fabric::{Fabric, MachineShape, ProcessShape, Sharing, UnknownFabric},
-    pes::MOST_PES,
 };

@@ -13,8 +13,9 @@ struct ComingFrom;
 mod algorithms;
 pub mod async_broadcasts;
 mod barrier;
+mod builder;
 mod collectives;
-mod counter;
+mod completion_counter;
 mod displacements;
 pub mod error;
 mod fabric;
@@ -24,7 +25,6 @@ pub mod nonblocking;
 pub mod ops;
 mod pairs;
 mod pe;
-mod pes;
 mod pieces;
 mod pod;
 mod pool;
@@ -44,15 +44,15 @@ mod warn;
 pub use bytemuck;
 
 pub use barrier::{Barrier, BarrierMember, BarrierWaitResult};
+pub use builder::JobBuilder;
 #[doc(inline)]
 pub use consort_fabric::Rank;
 pub use consort_machine::Waiting;
 pub use displacements::Displacements;
 #[doc(inline)]
 pub use error::{Error, Result};
-pub use job::{Job, Joined};
+pub use job::{Job, JoinedPe};
 pub use pe::Pe;
-pub use pes::Pes;
 pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///
@@ -61,7 +61,7 @@ pub use pieces::{pieces, pieces_mut};
 /// this crate exports it.
 ///
 /// ```
-/// use consort::{Pes, Rank, bytemuck::Zeroable};
+/// use consort::{Job, Rank, bytemuck::Zeroable};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod, Zeroable)]
 /// #[bytemuck(crate = "consort::bytemuck")]
@@ -71,7 +71,7 @@ pub use pieces::{pieces, pieces_mut};
 ///     charge: i64,
 /// }
 ///
-/// let all = Pes::threads(2).run(|pe| {
+/// let all = Job::threads(2).run(|pe| {
 ///     let mine = Particle { place: [0.5; 3], charge: pe.world().rank().0.into() };
 ///     pe.world().all_gather(mine)
 /// })?;
@@ -82,13 +82,13 @@ pub use pieces::{pieces, pieces_mut};
 /// Slices and symmetric memory hold only plain data.
 ///
 /// ```compile_fail,E0277
-/// # use consort::{Pes, Rank};
-/// Pes::threads(2).run(|pe| pe.world().broadcast_slice(&mut [true, false], Rank(0)));
+/// # use consort::{Job, Rank};
+/// Job::threads(2).run(|pe| pe.world().broadcast_slice(&mut [true, false], Rank(0)));
 /// ```
 ///
 /// ```compile_fail,E0277
-/// # use consort::Pes;
-/// Pes::threads(2).run(|pe| pe.world().symmetric::<(u8, u8)>(100).map(drop));
+/// # use consort::Job;
+/// Job::threads(2).run(|pe| pe.world().symmetric::<(u8, u8)>(100).map(drop));
 /// ```
 #[doc(inline)]
 pub use pod::Pod;

@@ -7,11 +7,11 @@
 /// keep the order of the ranks.
 ///
 /// ```
-/// use consort::{Pes, Rank};
+/// use consort::{Job, Rank};
 ///
 /// // Composes the maps x -> a x + b.
 /// let compose = |[a, b]: [i64; 2], [c, d]: [i64; 2]| [a * c, b * c + d];
-/// let maps = Pes::threads(3).run(|pe| {
+/// let maps = Job::threads(3).run(|pe| {
 ///     let me = i64::from(pe.world().rank().0);
 ///     pe.world().reduce([2, me], compose, Rank(0))
 /// })?;
@@ -22,9 +22,9 @@
 /// A closure that accesses parts of its operands states the types of both. A pattern does, too.
 ///
 /// ```
-/// use consort::Pes;
+/// use consort::Job;
 ///
-/// let all = Pes::threads(3).run(|pe| {
+/// let all = Job::threads(3).run(|pe| {
 ///     let mine = f64::from(pe.world().rank().0);
 ///     let both = |(sum, most): (f64, f64), (one, other)| (sum + one, most.max(other));
 ///     pe.world().all_reduce((mine, mine), both)
@@ -36,15 +36,15 @@
 /// Types without an operator are rejected at compile time.
 ///
 /// ```compile_fail,E0277
-/// # use consort::{Pes, ops::Sum};
-/// Pes::threads(3).run(|pe| pe.world().all_reduce((1, 2.5), Sum).map(drop));
+/// # use consort::{Job, ops::Sum};
+/// Job::threads(3).run(|pe| pe.world().all_reduce((1, 2.5), Sum).map(drop));
 /// ```
 ///
 /// A user-defined type can be declared commutative, which allows more algorithms, and has a name in
 /// error messages.
 ///
 /// ```
-/// use consort::{Pes, ops::{Operator, OperatorClass}};
+/// use consort::{Job, ops::{Operator, OperatorClass}};
 ///
 /// struct Gcd;
 ///
@@ -60,7 +60,7 @@
 ///     }
 /// }
 ///
-/// let all = Pes::threads(3).run(|pe| {
+/// let all = Job::threads(3).run(|pe| {
 ///     let me = u64::from(pe.world().rank().0);
 ///     pe.world().all_reduce(12 * (me + 1), Gcd)
 /// })?;

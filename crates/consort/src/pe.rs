@@ -12,14 +12,14 @@ use crate::{
     runtime::{selection::Choices, state::State, teams::Teams},
 };
 
-/// A processing element: one thread of a job. [`Pes::run`](crate::Pes::run) passes it to the
-/// program, and [`Job::join`](crate::Job::join) gives it to an existing thread. It cannot be sent
-/// to another thread.
+/// A processing element: one thread of a job. [`JobBuilder::run`](crate::JobBuilder::run) passes it
+/// to the program, and [`Job::join`](crate::Job::join) gives it to an existing thread. It cannot be
+/// sent to another thread.
 ///
 /// ```
-/// use consort::{Pes, Waiting};
+/// use consort::{Job, Waiting};
 ///
-/// let waited = Pes::threads(2).waiting(Waiting::SpinYield).run(|pe| {
+/// let waited = Job::threads(2).waiting(Waiting::SpinYield).run(|pe| {
 ///     let world = pe.world(); // the team of all PEs
 ///     world.barrier()?;
 ///     Ok((world.rank().0, world.size(), pe.waiting()))
@@ -64,25 +64,25 @@ impl Pe {
     }
 
     /// Runs `calls`. A wait in them that takes longer than `limit` fails the job with
-    /// [`Error::TimedOut`]: for programs that should end rather than hang. Inside another `within`
+    /// [`Error::TimedOut`]: for programs that should end rather than hang. Inside another `with_timeout`
     /// the smaller limit applies. Local.
     ///
     /// One-sided waits and requests also have variants that return on a time-out and can be
     /// resumed: `wait_until_timeout` and `wait_timeout`.
     ///
     /// ```
-    /// use consort::{Error, Pes, Rank};
+    /// use consort::{Error, Job, Rank};
     /// use std::{thread, time::Duration};
     ///
-    /// let ended = Pes::threads(2).run(|pe| {
+    /// let ended = Job::threads(2).run(|pe| {
     ///     if pe.world().rank() == Rank(1) {
     ///         thread::sleep(Duration::from_millis(200)); // is late
     ///     }
-    ///     pe.within(Duration::from_millis(50), || pe.world().barrier())
+    ///     pe.with_timeout(Duration::from_millis(50), || pe.world().barrier())
     /// });
     /// assert!(matches!(ended, Err(Error::TimedOut(_))));
     /// ```
-    pub fn within<R>(&self, limit: Duration, calls: impl FnOnce() -> R) -> R {
+    pub fn with_timeout<R>(&self, limit: Duration, calls: impl FnOnce() -> R) -> R {
         let endpoint = &self.state.endpoint;
         let before = endpoint.limit_waits(None);
         let _resets = Resets { endpoint, before };
@@ -93,9 +93,9 @@ impl Pe {
     /// Returns the kind of the PEs, and which of them share memory; the same on all PEs.
     ///
     /// ```
-    /// use consort::{Pes, launch::Fabric};
+    /// use consort::{Job, launch::Fabric};
     ///
-    /// let fabrics = Pes::threads(2).run(|pe| Ok(pe.fabric()))?;
+    /// let fabrics = Job::threads(2).run(|pe| Ok(pe.fabric()))?;
     /// assert_eq!(fabrics, [Fabric::Threads; 2]);
     /// # Ok::<(), consort::Error>(())
     /// ```

@@ -14,7 +14,8 @@ fn part(len: usize, parts: usize, index: usize) -> Range<usize> {
 }
 
 /// Divides `data` into `parts` pieces, in order, whose lengths differ by at most one; some are
-/// empty if there are fewer elements. For the inputs of [`Pes::run_with`](crate::Pes::run_with) and
+/// empty if there are fewer elements. For the inputs of
+/// [`JobBuilder::run_with`](crate::JobBuilder::run_with) and
 /// [`Pool::run_with`](crate::Pool::run_with).
 ///
 /// ```
@@ -28,10 +29,10 @@ pub fn pieces<T>(data: &[T], parts: usize) -> impl Iterator<Item = &[T]> {
 /// As [`pieces`], for data that the PEs change.
 ///
 /// ```
-/// use consort::{Pes, pieces_mut};
+/// use consort::{Job, pieces_mut};
 ///
 /// let mut data = vec![1; 10];
-/// Pes::threads(4).run_with(pieces_mut(&mut data, 4), |pe, piece| {
+/// Job::threads(4).run_with(pieces_mut(&mut data, 4), |pe, piece| {
 ///     piece.fill(pe.world().rank().0);
 ///     Ok(())
 /// })?;
@@ -57,16 +58,16 @@ impl Team<'_> {
     /// Returns this PE's share of `len` elements: those of its piece among [`pieces`]. Local.
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let squares = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// let squares = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
-    ///     world.all_reduce(world.share(100).map(|x| x * x).sum::<usize>(), Sum)
+    ///     world.all_reduce(world.local_range(100).map(|x| x * x).sum::<usize>(), Sum)
     /// })?;
     /// assert_eq!(squares, [328_350; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
-    pub fn share(&self, len: usize) -> Range<usize> {
+    pub fn local_range(&self, len: usize) -> Range<usize> {
         part(len, self.size(), self.rank().index())
     }
 }

@@ -37,25 +37,26 @@ use crate::{
 };
 
 /// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
-/// have left before the call that began it returns. From [`Pes::pool`](crate::Pes::pool).
+/// have left before the call that began it returns. From
+/// [`JobBuilder::pool`](crate::JobBuilder::pool).
 ///
 /// Threads that share a pool run their regions one after the other. So a program in a region must
 /// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each
 /// other at the same time.
 ///
-/// A region costs about a microsecond, whereas [`Pes::run`](crate::Pes::run) starts threads and
-/// takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the region;
-/// each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of earlier
-/// calls, persist between regions. Symmetric memory and smaller teams borrow the PE, and so cannot
-/// outlive a region.
+/// A region costs about a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts
+/// threads and takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during
+/// the region; each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom
+/// of earlier calls, persist between regions. Symmetric memory and smaller teams borrow the PE, and
+/// so cannot outlive a region.
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
 ///
 /// ```
-/// use consort::{Pes, ops::Sum};
+/// use consort::{Job, ops::Sum};
 ///
-/// let pool = Pes::threads(4).pool()?;
+/// let pool = Job::threads(4).pool()?;
 /// let mut data = vec![1_u64; 1000];
 /// for round in 0..3 {
 ///     let sums = pool.run_with(data.chunks_mut(250), |pe, part| {
@@ -259,7 +260,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`LaunchError::Nested`] in a region of this pool; [`Error::Forked`] in a child that was
-    /// forked after the pool was created; otherwise as [`Pes::run`](crate::Pes::run).
+    /// forked after the pool was created; otherwise as [`JobBuilder::run`](crate::JobBuilder::run).
     pub fn run<R, F>(&self, program: F) -> Result<Results<R>>
     where
         R: Send,
@@ -269,7 +270,7 @@ impl Pool {
     }
 
     /// As [`Pool::run`], with an input for each PE, in the order of the ranks. See
-    /// [`Pes::run_with`](crate::Pes::run_with).
+    /// [`JobBuilder::run_with`](crate::JobBuilder::run_with).
     ///
     /// # Errors
     /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as [`Pool::run`].
@@ -287,7 +288,7 @@ impl Pool {
     }
 
     /// As [`Pool::run`], for a program with its own error type. See
-    /// [`Pes::try_run`](crate::Pes::try_run).
+    /// [`JobBuilder::try_run`](crate::JobBuilder::try_run).
     ///
     /// # Errors
     /// The error of the PE that failed first; the errors of [`Pool::run`], as `E`.

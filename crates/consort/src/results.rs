@@ -19,9 +19,9 @@ use crate::{Error, Pe, Result, error::LaunchError};
 /// process holds the results of its own PEs.
 ///
 /// ```
-/// use consort::{Pes, Rank, ops::Sum};
+/// use consort::{Job, Rank, ops::Sum};
 ///
-/// let sums = Pes::threads(3).run(|pe| pe.world().scan(10, Sum))?;
+/// let sums = Job::threads(3).run(|pe| pe.world().scan(10, Sum))?;
 /// assert_eq!(sums, [10, 20, 30]);
 /// assert_eq!((sums[2], sums[Rank(2)]), (30, 30));
 /// for (rank, sum) in sums.ranked() {

@@ -8,16 +8,16 @@ pub use consort_fabric::SyncMode;
 /// Exit mode All: when a PE returns, the data has moved on all PEs, so it may read a peer's copy.
 ///
 /// ```
-/// use consort::{Pes, Rank, sync_modes::{SyncMode, SyncModes}};
+/// use consort::{Job, Rank, sync_modes::{SyncMode, SyncModes}};
 ///
-/// Pes::threads(3).run(|pe| {
+/// Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let table = world.symmetric::<u64>(1)?;
 ///     if world.rank() == Rank(0) {
 ///         table.store(0, 7)?;
 ///     }
 ///     let all_have_it = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-///     world.with(all_have_it).broadcast_symmetric(&table, Rank(0))?;
+///     world.with_sync(all_have_it).broadcast_symmetric(&table, Rank(0))?;
 ///     let mut copy = [0];
 ///     table.get(world.right(), 0, &mut copy)?;
 ///     assert_eq!(copy, [7]);
@@ -30,16 +30,16 @@ pub use consort_fabric::SyncMode;
 /// barrier after them that it has moved.
 ///
 /// ```
-/// use consort::{Pes, Rank, sync_modes::SyncModes};
+/// use consort::{Job, Rank, sync_modes::SyncModes};
 ///
-/// Pes::threads(3).run(|pe| {
+/// Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let tables = [world.symmetric::<u32>(50)?, world.symmetric::<u32>(50)?];
 ///     for table in &tables {
 ///         table.put(world.rank(), 0, &[world.rank().0; 50])?;
 ///     }
 ///     world.barrier()?;
-///     let loose = world.with(SyncModes::LOOSE);
+///     let loose = world.with_sync(SyncModes::LOOSE);
 ///     loose.broadcast_symmetric(&tables[0], Rank(1))?;
 ///     loose.broadcast_symmetric(&tables[1], Rank(2))?;
 ///     world.barrier()?;

@@ -85,15 +85,15 @@ impl<'p> Team<'p> {
     /// Returns the same team with other synchronization modes for its calls. Local.
     ///
     /// ```
-    /// # use consort::{Pes, Rank, sync_modes::SyncModes};
-    /// Pes::threads(2).run(|pe| {
-    ///     let strict = pe.world().with(SyncModes::STRICT);
+    /// # use consort::{Job, Rank, sync_modes::SyncModes};
+    /// Job::threads(2).run(|pe| {
+    ///     let strict = pe.world().with_sync(SyncModes::STRICT);
     ///     strict.broadcast(7, Rank(0)) // nobody returns before all have entered
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
-    pub fn with(self, sync: SyncModes) -> Self {
+    pub fn with_sync(self, sync: SyncModes) -> Self {
         Self { sync, ..self }
     }
 
@@ -117,9 +117,9 @@ impl<'p> Team<'p> {
     /// effect on a freed team.
     ///
     /// ```
-    /// use consort::{Pes, Rank, tune::{Candidate, Collective}};
+    /// use consort::{Job, Rank, tune::{Candidate, Collective}};
     ///
-    /// Pes::threads(3).run(|pe| {
+    /// Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let tree = Candidate::new("knomial").with("radix", 2);
     ///     world.force(Collective::Broadcast, Some(tree.clone()));
@@ -141,7 +141,8 @@ impl<'p> Team<'p> {
     ///
     /// An algorithm that waits for a message that is never sent hangs, because no PE is missing.
     ///
-    /// In a job with [`helper_threads`](crate::Pes::helper_threads), nonblocking calls fail with
+    /// In a job with [`helper_threads`](crate::JobBuilder::helper_threads), nonblocking calls fail
+    /// with
     /// [`CallError::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
     ///
     /// # Panics
@@ -165,17 +166,17 @@ impl<'p> Team<'p> {
     }
 
     /// Saves what refinement has found so far in calls of this team
-    /// ([`Pes::online`](crate::Pes::online)) in the wisdom that the job uses, for later launches:
-    /// PE 0 adds to the file an entry for each kind of call that has none, or one with another
-    /// choice. Returns the number of these entries. Collective.
+    /// ([`JobBuilder::online`](crate::JobBuilder::online)) in the wisdom that the job uses, for
+    /// later launches: PE 0 adds to the file an entry for each kind of call that has none, or one
+    /// with another choice. Returns the number of these entries. Collective.
     ///
     /// # Errors
     /// [`Error::Wisdom`] on all PEs, when the job does not refine choices, uses no wisdom, or the
     /// file cannot be read or written; and see [`Team`].
     ///
     /// ```no_run
-    /// # use consort::{Pes, ops::Sum};
-    /// Pes::threads(2).online(0.05).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// Job::threads(2).online(0.05).run(|pe| {
     ///     let world = pe.world();
     ///     for step in 0..1_000_000 {
     ///         world.all_reduce(step, Sum)?;
@@ -190,7 +191,7 @@ impl<'p> Team<'p> {
     pub fn save_refined(&self) -> Result<usize> {
         self.state.ensure_alive()?;
         let Some(refinements) = &self.state.refinements else {
-            let why = "the job refines no choices: launch it with `Pes::online`";
+            let why = "the job refines no choices: launch it with `JobBuilder::online`";
             return Err(Error::Wisdom(why.to_owned()));
         };
         let kept = match self.rank() {
@@ -198,7 +199,7 @@ impl<'p> Team<'p> {
             _ => Ok(0),
         };
         let count = kept.as_ref().map_or(u64::MAX, |&kept| kept as u64);
-        let count = self.with(SyncModes::MINE).broadcast(count, Rank(0))?;
+        let count = self.with_sync(SyncModes::MINE).broadcast(count, Rank(0))?;
         let elsewhere = || "PE 0 could not keep what refinement found".to_owned();
         match kept {
             Err(why) => Err(Error::Wisdom(why)),
@@ -224,7 +225,7 @@ impl<'p> Team<'p> {
     /// immediately.
     pub(crate) fn keeping(self) -> Self {
         let exit = if self.sync.exit == SyncMode::None { SyncMode::Mine } else { self.sync.exit };
-        self.with(SyncModes { exit, ..self.sync })
+        self.with_sync(SyncModes { exit, ..self.sync })
     }
 
     pub(crate) fn refuse_borrowed(&self) -> Result<()> {

@@ -36,8 +36,8 @@ impl<'p> Team<'p> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let sums = Pes::threads(5).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// let sums = Job::threads(5).run(|pe| {
     ///     let me = pe.world().rank().0;
     ///     let parity = pe.world().split(Some(me % 2), 0)?;
     ///     parity.map(|team| team.all_reduce(me, Sum)).transpose()
@@ -87,18 +87,18 @@ impl<'p> Team<'p> {
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let ranks = Pes::threads(4).run(|pe| {
-    ///     let team = pe.world().of(&[Rank(3), Rank(0)])?;
+    /// # use consort::{Job, Rank};
+    /// let ranks = Job::threads(4).run(|pe| {
+    ///     let team = pe.world().subset(&[Rank(3), Rank(0)])?;
     ///     Ok(team.map(|team| team.rank()))
     /// })?;
     /// assert_eq!(ranks, [Some(Rank(1)), None, None, Some(Rank(0))]);
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn of(&self, members: &[Rank]) -> Result<Option<Self>> {
+    pub fn subset(&self, members: &[Rank]) -> Result<Option<Self>> {
         let list: Vec<String> = members.iter().map(Rank::to_string).collect();
-        self.made_of(members, &format!("of({})", list.join(", ")))
+        self.made_of(members, &format!("subset({})", list.join(", ")))
     }
 
     #[track_caller]
@@ -123,8 +123,8 @@ impl<'p> Team<'p> {
     /// [`TeamError::Rows`] when `rows` does not divide the team's size, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let sums = Pes::threads(6).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// let sums = Job::threads(6).run(|pe| {
     ///     let grid = pe.world().cartesian(2)?;
     ///     let me = pe.world().rank().0;
     ///     Ok((grid.row.all_reduce(me, Sum)?, grid.column.all_reduce(me, Sum)?))
@@ -175,7 +175,7 @@ impl<'p> Team<'p> {
     /// Returns the team of this part, with this team's modes.
     fn team_of(&self, part: Group) -> Self {
         let state = self.teams.state_for(&self.state, part);
-        Team::new(state, self.teams).with(self.sync())
+        Team::new(state, self.teams).with_sync(self.sync())
     }
 
     /// Returns the team of these PEs with this colour, which all PEs form without further

@@ -38,9 +38,9 @@ impl<'p> Team<'p> {
     /// ends. A PE's program ends when its messages to PEs that share its memory have been received.
     ///
     /// ```
-    /// use consort::{Pes, Rank};
+    /// use consort::{Job, Rank};
     ///
-    /// let results = Pes::threads(3).run(|pe| {
+    /// let results = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let mut data = [0; 4];
     ///     match world.rank() {
@@ -79,9 +79,9 @@ impl<'p> Team<'p> {
     /// at most 48 messages may be outstanding in a direction.
     ///
     /// ```
-    /// use consort::Pes;
+    /// use consort::Job;
     ///
-    /// let from_left = Pes::threads(3).run(|pe| {
+    /// let from_left = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let (own, mut ghost) = ([world.rank().0; 10], [0; 10]);
     ///     world.send_receive(world.right(), &own, world.left(), &mut ghost)?;

@@ -22,9 +22,9 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// only plain data.
 ///
 /// ```
-/// use consort::{Pes, ops::BitAnd};
+/// use consort::{Job, ops::BitAnd};
 ///
-/// let all = Pes::threads(3).run(|pe| {
+/// let all = Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let me = world.rank().0;
 ///     let everyone = world.all_reduce(me < 3, BitAnd)?;
@@ -42,7 +42,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// with any local type as its kind:
 ///
 /// ```
-/// use consort::{Pes, Rank, Value};
+/// use consort::{Job, Rank, Value};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
 /// enum State { Running, Converged }
@@ -59,7 +59,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 ///     }
 /// }
 ///
-/// let all = Pes::threads(2).run(|pe| pe.world().broadcast(State::Converged, Rank(1)))?;
+/// let all = Job::threads(2).run(|pe| pe.world().broadcast(State::Converged, Rank(1)))?;
 /// assert_eq!(all, [State::Converged; 2]);
 /// # Ok::<(), consort::Error>(())
 /// ```
@@ -67,8 +67,8 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// Calls do not take other types:
 ///
 /// ```compile_fail,E0277
-/// # use consort::{Pes, Rank};
-/// Pes::threads(2).run(|pe| pe.world().broadcast("a text".to_owned(), Rank(0)));
+/// # use consort::{Job, Rank};
+/// Job::threads(2).run(|pe| pe.world().broadcast("a text".to_owned(), Rank(0)));
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go through a call on values",

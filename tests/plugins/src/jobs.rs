@@ -2,10 +2,10 @@
 
 use std::mem::ManuallyDrop;
 
-use consort::{Pe, Pes, Pool, Result, ops::Sum};
+use consort::{Job, JobBuilder, Pe, Pool, Result, ops::Sum};
 
-fn pes() -> Pes {
-    Pes::threads(2).heap_bytes(1 << 16)
+fn pes() -> JobBuilder {
+    Job::threads(2).heap_bytes(1 << 16)
 }
 
 /// Makes a call. Returns the number of PEs.
@@ -45,7 +45,7 @@ pub(crate) extern "C" fn kept_pool() -> u64 {
 /// Joins a job, and does not leave it before the thread ends. Returns 2.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn joined() -> u64 {
-    let job = Pes::threads(1).heap_bytes(1 << 16).job().expect("a job");
+    let job = Job::threads(1).heap_bytes(1 << 16).build().expect("a job");
     let _kept = ManuallyDrop::new(job.join().expect("a PE"));
     2
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use consort::{
-    Error, Pes, Rank,
+    Error, Job, JobBuilder, Rank,
     error::LaunchError,
     launch::Fabric,
     tune::{Candidate, Collective},
@@ -76,7 +76,7 @@ impl Session {
         stop: &AtomicBool,
     ) -> Result<SessionOutcome, SessionError> {
         if self.fabric == Fabric::Threads {
-            let pes = Pes::threads(self.pes as usize);
+            let pes = Job::threads(self.pes as usize);
             return Ok(self.run_in(pes, choices, conditions, stop)?.1);
         }
         let order = SessionInput {
@@ -97,7 +97,7 @@ impl Session {
     /// first PE of this process, and is meaningful only if that is PE 0.
     fn run_in(
         &self,
-        pes: Pes,
+        pes: JobBuilder,
         choices: &AlgorithmChoice,
         conditions: &Conditions,
         stop: &AtomicBool,

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use consort::{
-    Error, Pes, Rank, Symmetric, Team,
+    Error, JobBuilder, Rank, Symmetric, Team,
     launch::{Fabric, MachineShape},
     symmetric::{Signal, Until},
 };
@@ -151,7 +151,7 @@ impl PlacementSurvey {
         Ok(self.find_out(pes.heap_bytes(HEAP_BYTES).without_wisdom())?)
     }
 
-    fn find_out(&self, pes: Pes) -> Result<Option<SurveyResult>, Error> {
+    fn find_out(&self, pes: JobBuilder) -> Result<Option<SurveyResult>, Error> {
         let own = OwnPlace::here();
         let found = pes.run(|pe| {
             let world = pe.world();
@@ -206,7 +206,7 @@ struct RoundTrips<'p> {
 
 impl<'p> RoundTrips<'p> {
     fn new(world: Team<'p>) -> Result<Self, Error> {
-        let pes = world.size() as usize;
+        let pes = world.size();
         let (target, came) = (world.symmetric(1)?, world.symmetric(pes)?);
         Ok(Self { me: world.rank(), target, came, awaited: vec![0; pes] })
     }
@@ -321,6 +321,8 @@ fn pairs(places: &[PePlace], all: bool) -> Vec<(u32, u32, PeRelation)> {
 
 #[cfg(test)]
 mod tests {
+    use consort::Job;
+
     use super::*;
 
     /// Returns four PEs on each machine, two in each process.
@@ -353,7 +355,7 @@ mod tests {
     fn threads_share_one_process() {
         let survey =
             |budget| PlacementSurvey { fabric: Fabric::Threads, pes: 3, all: false, budget };
-        let find = |budget| survey(budget).find_out(Pes::threads(3)).unwrap().unwrap();
+        let find = |budget| survey(budget).find_out(Job::threads(3)).unwrap().unwrap();
         let found = find(Duration::from_nanos(1));
         let at = |place: &PePlace| (place.process, place.machine);
         assert_eq!(found.fabric, Fabric::Threads);

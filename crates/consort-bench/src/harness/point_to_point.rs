@@ -153,14 +153,14 @@ impl Pair<'_> {
 
 #[cfg(test)]
 mod tests {
-    use consort::Pes;
+    use consort::Job;
 
     use super::*;
 
     #[test]
     fn all_messages_of_a_call_arrive() {
         for pattern in Pattern::EVERY {
-            let words = Pes::threads(2).run(|pe| {
+            let words = Job::threads(2).run(|pe| {
                 let world = pe.world();
                 let pair = pattern.prepare(world, 24)?;
                 for _ in 0..3 {

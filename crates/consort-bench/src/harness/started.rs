@@ -6,7 +6,7 @@ use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Durat
 
 use anyhow::{Context as _, Result, bail, ensure};
 use consort::{
-    Pes,
+    Job, JobBuilder,
     launch::{Fabric, Sharing},
 };
 use consort_mpi::MpiProcess;
@@ -39,10 +39,10 @@ pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
 }
 
 /// Returns the PEs that a process started for this purpose takes part in.
-pub(super) fn pes((fabric, pes): (Fabric, u32)) -> Pes {
+pub(super) fn pes((fabric, pes): (Fabric, u32)) -> JobBuilder {
     let sharing =
         if matches!(fabric, Fabric::Mixed(_)) { Sharing::Machine } else { Sharing::Process };
-    let pes = Pes::from_env(pes as usize).sharing(sharing);
+    let pes = Job::from_env(pes as usize).sharing(sharing);
     match fabric.shape() {
         Some(shape) => pes.on_processes(shape),
         None => pes,

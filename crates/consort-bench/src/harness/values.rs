@@ -110,13 +110,13 @@ fn add<const N: usize>(mut left: [f64; N], right: [f64; N]) -> [f64; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort::{Pes, sync_modes::SyncModes};
+    use consort::{Job, sync_modes::SyncModes};
 
     #[test]
     fn values_of_every_length_arrive() {
         for len in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
-            let results = Pes::threads(3).without_wisdom().run(|pe| {
-                let team = pe.world().with(SyncModes::LOOSE);
+            let results = Job::threads(3).without_wisdom().run(|pe| {
+                let team = pe.world().with_sync(SyncModes::LOOSE);
                 let data = vec![f64::from(team.rank().0 + 1); len];
                 let on = |collective, len: usize, source: &[f64]| {
                     let mut target = vec![0.0; len];

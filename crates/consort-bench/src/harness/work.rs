@@ -210,7 +210,7 @@ fn call(
     match by {
         ServedBy::Consort(_) => {
             let len = block_bytes(query) / size_of::<f64>();
-            let team = bench.team.with(sync);
+            let team = bench.team.with_sync(sync);
             match buffers {
                 _ if collective == Collective::Barrier => team.barrier(),
                 Buffers::Symmetric(source, target) => {

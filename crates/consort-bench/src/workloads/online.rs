@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use consort::{
-    Pe, Pes, Rank, Waiting,
+    Job, JobBuilder, Pe, Rank, Waiting,
     ops::Sum,
     sync_modes::SyncModes,
     tune::{Algorithms, Candidate, Collective},
@@ -96,11 +96,11 @@ pub fn measure(
         let bad = worst(collective, pes, bytes)?;
         wisdom(collective, pes, bytes, &bad).save(&path)?;
         let launch = || {
-            let pes = Pes::threads(pes as usize).pinned().heap_bytes(1 << 20);
+            let pes = Job::threads(pes as usize).pinned().heap_bytes(1 << 20);
             waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
         };
         let member = |pe: &Pe| member((pe, pes), collective, bytes, budget, stop);
-        let first = |pes: Pes| {
+        let first = |pes: JobBuilder| {
             Ok::<LaunchResults, consort::Error>(pes.run(member)?.into_vec().swap_remove(0))
         };
         // Relaxed: the flag publishes no other data.
@@ -197,7 +197,7 @@ fn member(
         let is_over = begun.elapsed() >= budget || stop.load(Relaxed);
         let next = if is_over { 0 } else { fitting(block_time / block_calls, budget) };
         // A scatter, because it is not one of the measured collectives.
-        block_calls = world.scatter(&vec![next; world.size() as usize], Rank(0))?;
+        block_calls = world.scatter(&vec![next; world.size()], Rank(0))?;
         if block_calls == 0 {
             break;
         }

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Pe, Pes, Rank, Result, Team, Waiting, ops::Max};
+use consort::{Job, Pe, Rank, Result, Team, Waiting, ops::Max};
 use consort_fabric::statistics::Summary;
 
 use crate::harness::{Figure, Mode};
@@ -78,7 +78,7 @@ pub fn measure(
 ) -> Result<Vec<Overlap>> {
     let budget = budget / u32::try_from(sizes_bytes.len()).unwrap_or(u32::MAX);
     let of_size = |&bytes: &usize| {
-        let job = Pes::threads(pes as usize).pinned();
+        let job = Job::threads(pes as usize).pinned();
         let job = waiting.map_or(job.clone(), |waiting| job.waiting(waiting));
         let samples = job.run(|pe| member(pe, bytes, budget, stop))?.into_vec().swap_remove(0);
         let over = |of: &dyn Fn(&Sample) -> f64| {

@@ -19,7 +19,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use consort::{Pes, Rank, Symmetric, Team, symmetric::Until};
+use consort::{Job, Rank, Symmetric, Team, symmetric::Until};
 use consort_fabric::statistics::Summary;
 use consort_machine::usage::processor_time;
 
@@ -102,12 +102,12 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
         // There are two libraries, and jobs in company take longer.
         let job = (each / (8 * FEWEST)).clamp(JOB[1], JOB[0]);
         let count = u32::try_from((job.as_nanos() / work.as_nanos()).max(1))?;
-        let job = Job { pes, count, steps };
+        let measured = BarrierLoop { pes, count, steps };
         for company in CoreLoad::EVERY.into_iter().take_while(|_| goes_on()) {
             let (cell, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
             loop {
-                ours.push(beside(company, || job.ours())?);
-                std.push(beside(company, || job.std())?);
+                ours.push(beside(company, || measured.ours())?);
+                std.push(beside(company, || measured.std())?);
                 let enough = ours.len() >= FEWEST as usize || cells_begun.elapsed() >= budget;
                 if !goes_on() || enough && cell.elapsed() >= each {
                     break;
@@ -135,18 +135,19 @@ fn compute(steps: u64) {
     }
 }
 
+/// Barriers with work between them.
 #[derive(Clone, Copy)]
-struct Job {
+struct BarrierLoop {
     pes: u32,
     count: u32,
     steps: u64,
 }
 
-impl Job {
+impl BarrierLoop {
     /// Returns the nanoseconds per round with this library.
     fn ours(self) -> Result<f64> {
         let begun = Instant::now();
-        Pes::threads(self.pes as usize).run(|pe| {
+        Job::threads(self.pes as usize).run(|pe| {
             let world = pe.world();
             (0..self.count).try_for_each(|_| {
                 compute(self.steps);
@@ -219,7 +220,7 @@ const WAITS: [(&str, Wait); 3] = [
 
 /// Returns the processor time of all threads during a wait of this length.
 fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
-    let spent = Pes::threads(2).run(|pe| {
+    let spent = Job::threads(2).run(|pe| {
         let world = pe.world();
         let word = world.symmetric(1)?;
         let before = processor_time();

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort mpi prepare      for the MPI whose mpicc is in PATH
 
-Then `mpirun -n 4 PROGRAM` starts any program that calls Pes::from_env. A
+Then `mpirun -n 4 PROGRAM` starts any program that calls Job::from_env. A
 program prepares the MPI itself if it finds an mpicc. CONSORT_MPICC names
 another compiler. The result is in your cache, or in the folder that
 CONSORT_CACHE names. All machines of a job must see this folder, or each must

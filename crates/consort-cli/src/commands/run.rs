@@ -41,7 +41,7 @@ Examples:
   consort run -n 8 --pes-per-process 4 --hosts a,b ./program
 
 The program is an OpenSHMEM program, compiled with `consort cc` or oshcc, or
-one that calls Pes::from_env of the Rust library. PE 0 reads standard input.
+one that calls Job::from_env of the Rust library. PE 0 reads standard input.
 When a PE fails, the calls of the others do too; those that have not ended a
 second later are killed. The exit status is the one given to
 shmem_global_exit; else that of the first PE that failed, or 128 and the

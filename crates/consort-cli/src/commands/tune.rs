@@ -110,7 +110,7 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     sync: Vec<SyncModes>,
     /// How PEs arrive at calls: together, or skewed, each after random work of up to 2 us; a
-    /// program sets it by `Pes::arrival`
+    /// program sets it by `JobBuilder::arrival`
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: Arrival,
     /// The wisdom to improve [default: CONSORT_WISDOM, or the user's]

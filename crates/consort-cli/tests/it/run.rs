@@ -273,7 +273,7 @@ fn copies_of_a_job_get_a_warning() {
         assert!(output.status.success(), "{error}");
         assert_eq!(error.lines().count(), warnings, "{error}");
         let part = "3 of 3 processes each ran a separate job";
-        assert!(warnings == 0 || error.contains(part) && error.contains("`Pes::from_env`"));
+        assert!(warnings == 0 || error.contains(part) && error.contains("`Job::from_env`"));
     }
 }
 

@@ -73,7 +73,7 @@ impl fmt::Display for MpiError {
             }
             Self::Forked => f.write_str(
                 "this process was forked from an MPI process, and is not an MPI process: launch a \
-                 job of threads here (Pes::threads)",
+                 job of threads here (Job::threads)",
             ),
             Self::Differs { what, how } => {
                 write!(f, "the {what} must be the same in all processes, but it differs: {how}")

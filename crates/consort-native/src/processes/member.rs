@@ -96,7 +96,7 @@ impl fmt::Display for JoinError {
             Self::Forked(rank) => write!(
                 f,
                 "this process was forked from PE {rank} of `consort run`, and is not a PE: launch \
-                 a job of threads here (Pes::threads)"
+                 a job of threads here (Job::threads)"
             ),
             Self::Settings(rank) => write!(
                 f,

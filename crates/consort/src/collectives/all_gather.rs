@@ -16,8 +16,8 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// let all = Pes::threads(3).run(|pe| pe.world().all_gather(pe.world().rank().0 * 10))?;
+    /// # use consort::Job;
+    /// let all = Job::threads(3).run(|pe| pe.world().all_gather(pe.world().rank().0 * 10))?;
     /// assert_eq!(all, [[0, 10, 20]; 3]);
     /// # Ok::<(), consort::Error>(())
     /// ```
@@ -33,8 +33,8 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// let all = Pes::threads(2).run(|pe| {
+    /// # use consort::Job;
+    /// let all = Job::threads(2).run(|pe| {
     ///     let me = pe.world().rank().0;
     ///     pe.world().all_gather_blocks(&[(me, 'a'), (me, 'b')])
     /// })?;
@@ -98,8 +98,8 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let me = pe.world().rank();
     ///     pe.world().all_gather_vector(&vec![me.0; me.index()]) // as many as its rank
     /// })?;

@@ -21,8 +21,8 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let residual = f64::from(pe.world().rank().0);
     ///     pe.world().all_reduce(residual, Sum)
     /// })?;
@@ -67,10 +67,10 @@ impl Team<'_> {
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
     /// replaces it by the result. All PEs make the call in place.
     ///
-    /// Data of 32 KiB or more is combined where it is, unless an algorithm is forced that needs
     /// Data of 32 KiB or more is combined in place, unless a forced algorithm needs contributions
     /// separate from results, or an element is larger than 16 KiB. Other data is copied, at most 1
     /// MiB at a time.
+    ///
     /// # Errors
     /// [`CallError::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]

@@ -17,8 +17,8 @@ impl Team<'_> {
     /// [`CallError::Blocks`] unless there are equally many values for each PE, and see [`Team`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// let all = Pes::threads(2).run(|pe| {
+    /// # use consort::Job;
+    /// let all = Job::threads(2).run(|pe| {
     ///     let me = pe.world().rank().0;
     ///     pe.world().all_to_all(&[10 * me, 10 * me + 1]) // for PE 0, for PE 1
     /// })?;
@@ -75,8 +75,8 @@ impl Team<'_> {
     /// [`CallError::Displacements`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Displacements, Pes, Rank};
-    /// let all = Pes::threads(2).run(|pe| {
+    /// # use consort::{Displacements, Job, Rank};
+    /// let all = Job::threads(2).run(|pe| {
     ///     let given = match pe.world().rank() {
     ///         Rank(0) => Displacements::new(&[1, 2])?, // one for PE 0, two for PE 1
     ///         _ => Displacements::new(&[3, 0])?,

@@ -20,8 +20,8 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let mine = pe.world().rank().0;
     ///     pe.world().broadcast(mine, Rank(2))
     /// })?;

@@ -16,8 +16,8 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| pe.world().gather(pe.world().rank().0 * 10, Rank(0)))?;
+    /// # use consort::{Job, Rank};
+    /// let all = Job::threads(3).run(|pe| pe.world().gather(pe.world().rank().0 * 10, Rank(0)))?;
     /// assert_eq!(all, [Some(vec![0, 10, 20]), None, None]);
     /// # Ok::<(), consort::Error>(())
     /// ```
@@ -89,8 +89,8 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let me = pe.world().rank();
     ///     pe.world().gather_vector(&vec![me.0; me.index()], Rank(0)) // as many as its rank
     /// })?;

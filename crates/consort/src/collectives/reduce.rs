@@ -24,9 +24,9 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
+    /// # use consort::{Job, Rank};
     /// let longest = |a: [u32; 2], b: [u32; 2]| if b[1] > a[1] { b } else { a };
-    /// let all = Pes::threads(3).run(|pe| {
+    /// let all = Job::threads(3).run(|pe| {
     ///     let rank = pe.world().rank().0;
     ///     pe.world().reduce([rank, 10 - rank], longest, Rank(0))
     /// })?;
@@ -79,8 +79,8 @@ impl Team<'_> {
     /// [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank, ops::Sum};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank, ops::Sum};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let mut counts = vec![pe.world().rank().0, 1];
     ///     pe.world().reduce_in_place(&mut counts, Sum, Rank(0))?;
     ///     Ok(counts)

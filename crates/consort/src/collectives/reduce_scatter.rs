@@ -22,8 +22,8 @@ impl Team<'_> {
     /// [`CallError::Blocks`] unless there is a value for each PE, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let all = Pes::threads(2).run(|pe| pe.world().reduce_scatter(&[1, 10], Sum))?;
+    /// # use consort::{Job, ops::Sum};
+    /// let all = Job::threads(2).run(|pe| pe.world().reduce_scatter(&[1, 10], Sum))?;
     /// assert_eq!(all, [2, 20]);
     /// # Ok::<(), consort::Error>(())
     /// ```

@@ -21,8 +21,8 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// let all = Pes::threads(3).run(|pe| pe.world().scan(10, Sum))?;
+    /// # use consort::{Job, ops::Sum};
+    /// let all = Job::threads(3).run(|pe| pe.world().scan(10, Sum))?;
     /// assert_eq!(all, [10, 20, 30]);
     /// # Ok::<(), consort::Error>(())
     /// ```
@@ -99,9 +99,9 @@ impl Team<'_> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
+    /// # use consort::{Job, ops::Sum};
     /// // The position of each PE's part in a file that all write together.
-    /// let all = Pes::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
+    /// let all = Job::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
     /// assert_eq!(all, [None, Some(100), Some(200)]);
     /// # Ok::<(), consort::Error>(())
     /// ```

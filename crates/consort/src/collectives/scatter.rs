@@ -18,8 +18,8 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], [`CallError::Blocks`] on the root, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let primes = if pe.world().rank() == Rank(1) { vec![2, 3, 5] } else { Vec::new() };
     ///     pe.world().scatter(&primes, Rank(1))
     /// })?;
@@ -97,8 +97,8 @@ impl Team<'_> {
     /// [`CallError::RootOutOfRange`], [`CallError::Displacements`] on the root, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Displacements, Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
+    /// # use consort::{Displacements, Job, Rank};
+    /// let all = Job::threads(3).run(|pe| {
     ///     let (digits, blocks) = match pe.world().rank() {
     ///         Rank(0) => (vec![3, 1, 4, 1, 5, 9], Displacements::new(&[1, 3, 2])?),
     ///         _ => Default::default(),

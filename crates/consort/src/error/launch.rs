@@ -73,7 +73,7 @@ impl fmt::Display for LaunchError {
         match self {
             Self::NoPes => write!(
                 f,
-                "a job needs at least one PE: give Pes::threads, or a Barrier with \
+                "a job needs at least one PE: give Job::threads, or a Barrier with \
                  members, a number from 1 to {}",
                 crate::launch::MOST_PES
             ),
@@ -83,12 +83,12 @@ impl fmt::Display for LaunchError {
             Self::Mpi(text) => fmt::Display::fmt(text, f),
             Self::Member(error) => fmt::Display::fmt(error, f),
             Self::PoolOfProcesses => f.write_str(
-                "a pool's PEs are threads of one process: use Pes::threads, or \
-                 Pes::run",
+                "a pool's PEs are threads of one process: use Job::threads, or \
+                 JobBuilder::run",
             ),
             Self::JobOfProcesses => f.write_str(
                 "an MPI has started this process as one of its PEs, and threads cannot join those: \
-                 run the program alone, or use Pes::run",
+                 run the program alone, or use JobBuilder::run",
             ),
             Self::Inputs { given, pes } => {
                 write!(f, "{given} inputs do not go to {pes} PEs: give one for each")

@@ -27,8 +27,8 @@ impl<'p> Team<'p> {
     /// As [`Team::send`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// let results = Pes::threads(3).run(|pe| {
+    /// # use consort::Job;
+    /// let results = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let from_left = world.start_receive(world.left(), vec![0_u32; 100_000])?;
     ///     let to_right = world.start_send(world.right(), vec![world.rank().0; 100_000])?;

@@ -70,9 +70,9 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// to be filled again:
 ///
 /// ```
-/// use consort::{Pes, ops::Sum};
+/// use consort::{Job, ops::Sum};
 ///
-/// Pes::threads(2).run(|pe| {
+/// Job::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);
 ///     pe.world().overlap(|scope| {
 ///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
@@ -90,9 +90,9 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// Until then nobody else can access it. With one more line, this does not compile:
 ///
 /// ```compile_fail,E0499
-/// use consort::{Pes, ops::Sum};
+/// use consort::{Job, ops::Sum};
 ///
-/// Pes::threads(2).run(|pe| {
+/// Job::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);
 ///     pe.world().overlap(|scope| {
 ///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
@@ -130,8 +130,8 @@ impl<'p> Team<'p> {
     /// When `body` or an operator of its calls panics, once no peer can access the borrowed data.
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let (mut one, mut other) = ([world.rank().0; 100], [world.rank().0; 100]);
     ///     world.overlap(|scope| {

@@ -19,9 +19,9 @@ use crate::{Result, Team, collectives::blank, error::CallError, runtime::plans::
 /// of its request.
 ///
 /// ```
-/// use consort::{Pes, Rank};
+/// use consort::{Job, Rank};
 ///
-/// Pes::threads(3).run(|pe| {
+/// Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let steps = world.plan_broadcast::<u32>(100, Rank(0))?;
 ///     let mut data = vec![world.rank().0; 100];
@@ -149,8 +149,8 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// [`CallError::PlannedLength`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// Job::threads(2).run(|pe| {
     ///     let sums = pe.world().plan_all_reduce::<u64, _>(3, Sum)?;
     ///     let (mut source, mut target) = (vec![0; 3], vec![0; 3]);
     ///     for step in 1..=10 {

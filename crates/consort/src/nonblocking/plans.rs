@@ -46,7 +46,7 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`CallError::Plan`], [`CallError::Freed`].
     pub fn plan_barrier(&self) -> Result<PlannedBarrier<'p>> {
-        let team = self.with(SyncModes::STRICT);
+        let team = self.with_sync(SyncModes::STRICT);
         let kind = Kind::of(Collective::Barrier, None, 0);
         let barrier = team.planned_blocks(kind, Nothing, |_, _: Vec<u8>, _| ())?;
         Ok(PlannedBarrier { barrier })
@@ -120,8 +120,8 @@ impl<'p> Team<'p> {
     /// [`CallError::Plan`], [`CallError::Freed`].
     ///
     /// ```
-    /// # use consort::{Pes, ops::Sum};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, ops::Sum};
+    /// Job::threads(2).run(|pe| {
     ///     let sums = pe.world().plan_all_reduce::<f64, _>(3, Sum)?;
     ///     for step in 0..10 {
     ///         let sum = sums.start(vec![f64::from(step); 3])?;

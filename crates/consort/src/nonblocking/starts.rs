@@ -40,8 +40,8 @@ impl<'p> Team<'p> {
     /// See [`Team`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// Pes::threads(3).run(|pe| {
+    /// # use consort::Job;
+    /// Job::threads(3).run(|pe| {
     ///     let all_here = pe.world().start_barrier()?;
     ///     // ... work that does not need the others ...
     ///     all_here.wait()
@@ -51,7 +51,7 @@ impl<'p> Team<'p> {
     #[track_caller]
     pub fn start_barrier(&self) -> Result<Request<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
-        self.with(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
+        self.with_sync(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
     }
 
     /// Starts a barrier of this name at `site`.
@@ -88,8 +88,8 @@ impl<'p> Team<'p> {
     /// [`CallError::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
     ///     let others = world.all_reduce(1, consort::ops::Sum)?; // while the table is on its way
@@ -208,8 +208,8 @@ impl<'p> Team<'p> {
     /// [`CallError::Blocks`], and see [`Team`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::Job;
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let (mut source, mut target) = (vec![0; 2], vec![0; 2]);
     ///     for step in 1..=5 {

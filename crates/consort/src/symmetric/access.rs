@@ -35,8 +35,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// let results = Pes::threads(3).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// let results = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let cell = world.symmetric::<u32>(1)?;
     ///     cell.put_one(world.right(), 0, world.rank().0)?;
@@ -67,8 +67,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank, ops::Max};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, Rank, ops::Max};
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let highest = world.symmetric::<u64>(1)?;
     ///     highest.store(0, u64::from(world.rank().0) + 5)?;
@@ -162,8 +162,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// [`Error::PeFailed`], [`CallError::Freed`].
     ///
     /// ```
-    /// # use consort::Pes;
-    /// let all = Pes::threads(2).run(|pe| {
+    /// # use consort::Job;
+    /// let all = Job::threads(2).run(|pe| {
     ///     let table = pe.world().symmetric::<f64>(1000)?;
     ///     table.fill(f64::INFINITY)?;
     ///     table.range(10..20)?.fill(0.5)?;

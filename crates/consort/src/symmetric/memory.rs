@@ -31,10 +31,10 @@ use crate::{
 /// ranges ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
 ///
 /// ```
-/// use consort::Pes;
+/// use consort::Job;
 ///
 /// // Each PE puts its rank into the memory of its right neighbour.
-/// let ranks = Pes::threads(4).run(|pe| {
+/// let ranks = Job::threads(4).run(|pe| {
 ///     let world = pe.world();
 ///     let inbox = world.symmetric::<u32>(1)?; // one element on each PE
 ///     inbox.put(world.right(), 0, &[world.rank().0])?;
@@ -119,8 +119,8 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// [`CallError::OutOfBounds`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let table = world.symmetric::<u32>(100)?;
     ///     let halves = [table.range(..50)?, table.range(50..)?];
@@ -136,8 +136,8 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// ```
     ///
     /// ```compile_fail,E0308
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// Job::threads(2).run(|pe| {
     ///     let table = pe.world().symmetric::<u32>(100)?;
     ///     pe.world().broadcast_symmetric(&table.range(..50)?, Rank(0)) // takes all of it
     /// });
@@ -219,8 +219,8 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// [`CallError::Freed`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank, symmetric::Until};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, Rank, symmetric::Until};
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let flags = world.symmetric::<u32>(1)?;
     ///     let shared = flags.share()?;

@@ -20,10 +20,10 @@ pub(crate) mod word;
 /// PEs take work items from a shared counter until none is left.
 ///
 /// ```
-/// use consort::{Pes, Rank, ops::Sum, symmetric::Atomic};
+/// use consort::{Job, Rank, ops::Sum, symmetric::Atomic};
 ///
 /// const ITEMS: u64 = 100;
-/// let results = Pes::threads(3).run(|pe| {
+/// let results = Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let next = world.symmetric::<u64>(1)?; // only PE 0's is used
 ///     let mut done = 0_u64;
@@ -44,9 +44,9 @@ pub use consort_fabric::Atomic;
 /// [`Symmetric::put_signal`](memory::Symmetric::put_signal) does the same for one put.
 ///
 /// ```
-/// use consort::{Pes, Rank, symmetric::{Signal, Until}};
+/// use consort::{Job, Rank, symmetric::{Signal, Until}};
 ///
-/// Pes::threads(2).run(|pe| {
+/// Job::threads(2).run(|pe| {
 ///     let world = pe.world();
 ///     let data = world.symmetric::<f64>(100)?;
 ///     let arrived = world.symmetric::<u64>(1)?;
@@ -72,4 +72,4 @@ pub use memory::{Ranged, SymmetricRange, Whole};
 pub use shared::SharedSymmetric;
 pub use word::Word;
 
-pub use crate::counter::Counter;
+pub use crate::completion_counter::CompletionCounter;

@@ -27,9 +27,9 @@ use crate::{Error, Result};
 /// memory.
 ///
 /// ```
-/// use consort::{Pes, Rank, symmetric::{Signal, Until}};
+/// use consort::{Job, Rank, symmetric::{Signal, Until}};
 ///
-/// let received = Pes::threads(2).run(|pe| {
+/// let received = Job::threads(2).run(|pe| {
 ///     let world = pe.world();
 ///     let (line, full) = (world.symmetric::<u64>(8)?, world.symmetric::<u32>(1)?);
 ///     if world.rank() == Rank(0) {

@@ -17,9 +17,9 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// use consort::{Pes, Rank, symmetric::{Signal, Until}};
+    /// use consort::{Job, Rank, symmetric::{Signal, Until}};
     ///
-    /// Pes::threads(2).run(|pe| {
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let (data, arrived) = (world.symmetric::<f64>(3)?, world.symmetric::<u64>(1)?);
     ///     if world.rank() == Rank(0) {

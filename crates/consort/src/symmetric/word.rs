@@ -52,8 +52,8 @@ mod sealed {
 /// change the data after it.
 ///
 /// ```compile_fail,E0277
-/// # use consort::{Pes, Rank};
-/// Pes::threads(2).run(|pe| pe.world().symmetric::<f64>(1)?.fetch_add(Rank(0), 0, 1.0));
+/// # use consort::{Job, Rank};
+/// Job::threads(2).run(|pe| pe.world().symmetric::<f64>(1)?.fetch_add(Rank(0), 0, 1.0));
 /// ```
 ///
 /// ```compile_fail,E0277

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use consort::{Error, Pes, Rank, Result, Team, Waiting, async_broadcasts::AsyncVariant};
+use consort::{Error, Job, Rank, Result, Team, Waiting, async_broadcasts::AsyncVariant};
 use consort_conformance::turns::{LIMIT, alone, note};
 
 use crate::{
@@ -117,7 +117,7 @@ fn pe_that_waits_elsewhere_forwards_messages() {
 #[test]
 fn waiting_pe_gets_incoming_messages() {
     alone(LIMIT, || {
-        let all = Pes::threads(4).run(|pe| {
+        let all = Job::threads(4).run(|pe| {
             let (world, received) = (pe.world(), AtomicUsize::new(0));
             let mut broadcasts = world.async_broadcasts(|_, data: &[u8]| {
                 received.fetch_add(data.len(), SeqCst);
@@ -143,7 +143,7 @@ fn waiting_pe_gets_incoming_messages() {
 #[test]
 fn last_pe_learns_that_all_have_closed() {
     alone(LIMIT, || {
-        let all = Pes::threads(3).run(|pe| {
+        let all = Job::threads(3).run(|pe| {
             let (world, mut messages) = (pe.world(), 0);
             let mut broadcasts = world.async_broadcasts(|_, _| messages += 1)?;
             if world.rank() == Rank(0) {
@@ -161,7 +161,7 @@ fn last_pe_learns_that_all_have_closed() {
 #[test]
 fn several_at_once_and_handlers_that_call_the_library() {
     alone(LIMIT, || {
-        let all = Pes::threads(3).run(|pe| {
+        let all = Job::threads(3).run(|pe| {
             let world = pe.world();
             let counts = world.symmetric::<u64>(2)?;
             let count = |word: usize| {
@@ -253,7 +253,7 @@ fn pe_that_does_not_close_is_reported() {
 fn unclosed_broadcasts_are_reported() {
     for pes in [1, 3] {
         let outcome = alone(LIMIT, move || {
-            Pes::threads(pes).run(|pe| {
+            Job::threads(pes).run(|pe| {
                 drop(pe.world().async_broadcasts(|_, _| ())?);
                 Ok(())
             })
@@ -287,7 +287,7 @@ fn pes_must_agree_on_k() {
 #[test]
 fn a_heap_that_is_too_small_is_reported() {
     let error = alone(LIMIT, || {
-        let small = Pes::threads(2).heap_bytes(4096);
+        let small = Job::threads(2).heap_bytes(4096);
         small.run(|pe| pe.world().async_broadcasts(|_, _| ())?.close())
     });
     assert!(matches!(error, Err(Error::Memory(_))), "{error:?}");

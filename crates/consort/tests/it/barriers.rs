@@ -163,7 +163,7 @@ fn members_are_replaced_until_one_drops_out() {
 #[test]
 fn members_wait_until_their_time_limit() {
     let limit = Duration::from_millis(100);
-    let barrier = Barrier::new(2).joining(limit);
+    let barrier = Barrier::new(2).join_timeout(limit);
     let member = barrier.join().expect("room");
     assert!(
         matches!(member.wait(), Err(Error::TimedOut(Failure::Missing { .. }))),

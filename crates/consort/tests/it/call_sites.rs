@@ -1,7 +1,7 @@
 //! Choices are refined in the same way on all PEs, regardless of their call sites and closures, and
 //! of the plans that each still has.
 
-use consort::{Pes, Rank, Result, Team, ops::Sum, sync_modes::SyncModes, tune::Collective};
+use consort::{Job, Rank, Result, Team, ops::Sum, sync_modes::SyncModes, tune::Collective};
 use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone, note},
@@ -75,7 +75,7 @@ fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
                 let sync = if program.chance(2) { SyncModes::MINE } else { team.sync() };
                 let sums = if is_one { one::sums } else { two::sums };
                 let (data, mut sum) = ([value + me; TIMES], [0; TIMES]);
-                sums(team.with(sync), &data, &mut sum)?;
+                sums(team.with_sync(sync), &data, &mut sum)?;
                 assert_eq!(sum, [pes * value + all_ranks; TIMES]);
             }
             _ => {
@@ -93,7 +93,7 @@ fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
 
 fn at_random(seed: u64) {
     let outcome = alone(2 * LIMIT, move || {
-        Pes::threads(3).without_wisdom().online(0.5).run(|pe| {
+        Job::threads(3).without_wisdom().online(0.5).run(|pe| {
             let world = pe.world();
             play(world, seed, CALLS)?;
             let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
@@ -112,7 +112,7 @@ fn call_sites_may_differ_between_pes() {
 /// One PE's plan is in use when a rest ends, and another PE's is gone.
 #[test]
 fn rest_ends_at_the_same_call_on_all_pes() {
-    on(Pes::threads(2).without_wisdom().online(0.5), |world| {
+    on(Job::threads(2).without_wisdom().online(0.5), |world| {
         let me = u64::from(world.rank().0);
         for call in 0..40_000_u64 {
             // PE 0 always comes from one place, PE 1 from another each time.

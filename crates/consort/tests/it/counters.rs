@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pes, Rank, Result, Waiting, error::CallError};
+use consort::{Error, Job, Rank, Result, Waiting, error::CallError};
 use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone},
@@ -20,11 +20,11 @@ fn each_put_is_counted_once() {
     const PUTS: u64 = 3000;
     for (pes, waiting) in [(1, Waiting::SpinYield), (2, Waiting::SpinYield), (6, Waiting::EVERY[2])]
     {
-        on(Pes::threads(pes).waiting(waiting), |world| {
+        on(Job::threads(pes).waiting(waiting), |world| {
             let (me, pes) = (world.rank(), world.size() as u64);
             let inbox = world.symmetric::<u64>(world.size())?;
-            let arrived = world.counter()?;
-            let others = world.counter()?;
+            let arrived = world.completion_counter()?;
+            let others = world.completion_counter()?;
             for number in 1..=PUTS {
                 for to in world.ranks() {
                     inbox.put_counted(to, me.index(), &[number], &arrived)?;
@@ -45,9 +45,9 @@ fn each_put_is_counted_once() {
 #[test]
 fn data_has_arrived_when_it_is_counted() {
     for bytes in [1, 8, 13, 56, 57, 64, 1000, 40_000] {
-        on(Pes::threads(2), move |world| {
+        on(Job::threads(2), move |world| {
             let data = world.symmetric::<u8>(bytes + 3)?;
-            let (full, empty) = (world.counter()?, world.counter()?);
+            let (full, empty) = (world.completion_counter()?, world.completion_counter()?);
             let mut random = Random(u64::from(world.rank().0));
             for round in 1..=200_u64 {
                 let content = vec![u8::try_from(round % 251).expect("a byte"); bytes];
@@ -75,9 +75,9 @@ fn an_owner_knows_when_its_buffer_is_free() {
     const WORDS: usize = 20_000;
     const ROUNDS: u64 = 100;
     for pes in [2, 4] {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             let buffer = world.symmetric::<u64>(WORDS)?;
-            let (full, empty) = (world.counter()?, world.counter()?);
+            let (full, empty) = (world.completion_counter()?, world.completion_counter()?);
             let consumers = world.size() as u64 - 1;
             let mut data = vec![0; WORDS];
             for round in 1..=ROUNDS {
@@ -110,9 +110,9 @@ fn an_owner_knows_when_its_buffer_is_free() {
 /// The paper's ping-pong: wait for one, reset to zero, reply.
 #[test]
 fn a_counter_can_be_set_back_between_operations() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let ball = world.symmetric::<u64>(1)?;
-        let arrived = world.counter()?;
+        let arrived = world.completion_counter()?;
         let peer = world.right();
         for round in 0..1000 {
             if world.rank() == Rank(0) {
@@ -135,9 +135,9 @@ fn a_counter_can_be_set_back_between_operations() {
 #[test]
 fn a_count_ends_a_wait() {
     for waiting in Waiting::EVERY {
-        on(Pes::threads(2).waiting(waiting), |world| {
+        on(Job::threads(2).waiting(waiting), |world| {
             let word = world.symmetric::<u64>(1)?;
-            let arrived = world.counter()?;
+            let arrived = world.completion_counter()?;
             if world.rank() == Rank(0) {
                 thread::sleep(Duration::from_millis(30));
                 word.put_counted(Rank(1), 0, &[4], &arrived)?;
@@ -156,9 +156,9 @@ fn a_count_ends_a_wait() {
 fn counts_without_data_follow_fenced_puts() {
     const ROUNDS: u64 = 200;
     for waiting in Waiting::EVERY {
-        on(Pes::threads(2).waiting(waiting), |world| {
+        on(Job::threads(2).waiting(waiting), |world| {
             let data = world.symmetric::<u64>(100)?;
-            let (full, empty) = (world.counter()?, world.counter()?);
+            let (full, empty) = (world.completion_counter()?, world.completion_counter()?);
             for round in 1..=ROUNDS {
                 data.put(world.right(), 0, &[round; 99])?;
                 data.put_one(world.right(), 99, round)?;
@@ -177,8 +177,8 @@ fn counts_without_data_follow_fenced_puts() {
 
 #[test]
 fn counts_of_all_pes_add_up() {
-    on(Pes::threads(4), |world| {
-        let (total, data) = (world.counter()?, world.symmetric::<u64>(1)?);
+    on(Job::threads(4), |world| {
+        let (total, data) = (world.completion_counter()?, world.symmetric::<u64>(1)?);
         for _ in 0..500 {
             total.add(Rank(2), u64::from(world.rank().0) + 1)?;
             data.put_counted(Rank(2), 0, &[1], &total)?;
@@ -206,10 +206,10 @@ fn a_pe_that_panics_ends_waits_for_counts() {
     for waiting in Waiting::EVERY {
         alone(LIMIT, move || {
             let since = Instant::now();
-            let outcome = Pes::threads(4).waiting(waiting).run(|pe| {
+            let outcome = Job::threads(4).waiting(waiting).run(|pe| {
                 let world = pe.world();
                 let word = world.symmetric::<u64>(1)?;
-                let arrived = world.counter()?;
+                let arrived = world.completion_counter()?;
                 world.barrier()?;
                 let failed = |error: Option<Error>| {
                     let named = matches!(&error, Some(Error::PeFailed { rank, reason })
@@ -240,10 +240,10 @@ fn a_pe_that_panics_ends_waits_for_counts() {
 #[test]
 fn wait_for_too_high_a_count_fails() {
     alone(LIMIT, || {
-        let outcome = Pes::threads(2).run(|pe| {
+        let outcome = Job::threads(2).run(|pe| {
             let world = pe.world();
             let word = world.symmetric::<u64>(1)?;
-            let arrived = world.counter()?;
+            let arrived = world.completion_counter()?;
             if world.rank() == Rank(0) {
                 return word.put_counted(Rank(1), 0, &[1], &arrived);
             }
@@ -258,9 +258,9 @@ fn wait_for_too_high_a_count_fails() {
 
 #[test]
 fn out_of_bounds_put_is_not_counted() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let memory = world.symmetric::<u64>(4)?;
-        let counter = world.counter()?;
+        let counter = world.completion_counter()?;
         let bounds = |first, end| Some(Error::Call(CallError::OutOfBounds { first, end, len: 4 }));
         for to in [Rank(0), Rank(1)] {
             let put = |first, len| memory.put_counted(to, first, &vec![1; len], &counter).err();
@@ -287,13 +287,13 @@ fn out_of_bounds_put_is_not_counted() {
 /// A dropped counter's memory serves the next one, which begins at 0, once all have dropped theirs.
 #[test]
 fn a_dropped_counter_is_free() {
-    on(Pes::threads(3).heap_bytes(256), |world| {
+    on(Job::threads(3).heap_bytes(256), |world| {
         let word = world.symmetric::<u64>(1)?;
         for _ in 0..50 {
-            let counter = world.counter()?;
+            let counter = world.completion_counter()?;
             word.put_counted(world.right(), 0, &[1], &counter)?;
             assert_eq!(counter.wait(1)?, 1);
-            let none_left = world.counter().err();
+            let none_left = world.completion_counter().err();
             let exhausted = matches!(none_left, Some(Error::Memory(HeapError::Exhausted { .. })));
             assert!(exhausted, "{none_left:?}");
             drop(counter);
@@ -307,10 +307,10 @@ fn a_dropped_counter_is_free() {
 #[test]
 fn a_counter_is_made_by_all() {
     let outcome = alone(LIMIT, || {
-        Pes::threads(2).run(|pe| {
+        Job::threads(2).run(|pe| {
             let world = pe.world();
             if world.rank() == Rank(0) {
-                return world.counter().map(|_| ());
+                return world.completion_counter().map(|_| ());
             }
             world.symmetric::<u64>(2).map(|_| ())
         })

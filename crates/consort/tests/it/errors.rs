@@ -4,7 +4,7 @@
 use std::{env, process::Command, sync::Mutex, time::Duration};
 
 use consort::{
-    Barrier, Error, Pes, Rank,
+    Barrier, Error, Job, Rank,
     error::{CallError, Failure, HeapError, LaunchError},
 };
 use consort_conformance::turns::{LIMIT, alone};
@@ -31,7 +31,7 @@ fn pe_that_panicked_is_named() {
 fn pe_whose_program_returned_an_error_is_named_to_the_others() {
     let (ended, others) = alone(LIMIT, || {
         let others = Mutex::new(Vec::new());
-        let ended = Pes::threads(3).run(|pe| {
+        let ended = Job::threads(3).run(|pe| {
             if pe.world().rank() == Rank(1) {
                 return Err(Error::Call(CallError::Taken));
             }
@@ -60,7 +60,7 @@ fn errors_of_a_failed_job_are_fatal() {
         _ => world.broadcast(7, Rank(0)).map(drop),
     });
     assert!(matches!(mismatched, Error::Mismatched(_)), "{mismatched}");
-    let barrier = Barrier::new(2).joining(Duration::from_millis(50));
+    let barrier = Barrier::new(2).join_timeout(Duration::from_millis(50));
     let alone = barrier.join().expect("room").wait().expect_err("nobody else joins");
     assert!(matches!(alone, Error::TimedOut(Failure::Missing { .. })), "{alone}");
     for error in [mismatched, alone, Error::Forked, Error::JobFailed] {
@@ -71,7 +71,7 @@ fn errors_of_a_failed_job_are_fatal() {
 
 #[test]
 fn errors_of_one_call_are_not_fatal() {
-    let refused = on(Pes::threads(2).heap_bytes(4096), |world| {
+    let refused = on(Job::threads(2).heap_bytes(4096), |world| {
         let errors = [
             world.broadcast(1, Rank(2)).err(),
             world.cartesian(3).err(),
@@ -96,7 +96,7 @@ fn errors_of_one_call_are_not_fatal() {
 #[test]
 fn wrong_variable_is_named_with_its_value() {
     if env::var_os(TASK).is_some() {
-        let error = Pes::threads(2).run(|_| Ok(())).expect_err("there is no such memory");
+        let error = Job::threads(2).run(|_| Ok(())).expect_err("there is no such memory");
         assert!(!error.is_fatal() && error.failed_pe().is_none(), "{error}");
         let text = error.to_string();
         let Error::Config(error) = error else { panic!("{error}") };

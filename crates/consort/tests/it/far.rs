@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank,
+    Error, Job, JobBuilder, Rank,
     error::CallError,
     ops::Sum,
     symmetric::{Signal, Until},
@@ -26,8 +26,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const LIMIT_OF_TRANSFERS: Duration = Duration::from_secs(5);
 
 /// Returns four PEs on two nodes.
-fn four() -> Pes {
-    Pes::threads(4).loopback([Nodes::Blocks(2); 2], 1)
+fn four() -> JobBuilder {
+    Job::threads(4).loopback([Nodes::Blocks(2); 2], 1)
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn failures_reach_far_pes() {
 fn two_level_barrier_is_not_used_around_calls() {
     let pes = four().force(Collective::Barrier, "two_level".parse().expect("a candidate"));
     let ended = pes.run(|pe| {
-        let strict = pe.world().with(SyncModes::STRICT);
+        let strict = pe.world().with_sync(SyncModes::STRICT);
         strict.barrier()?;
         strict.broadcast(pe.world().rank().0, Rank(2))
     });
@@ -118,7 +118,7 @@ fn calls_that_need_shared_memory_are_refused() {
 fn failures_end_transfers() {
     for seed in seeds(100, 500, &[]) {
         let ended = alone(LIMIT_OF_TRANSFERS, move || {
-            let pes = Pes::threads(4).loopback([Nodes::Blocks(1); 2], seed);
+            let pes = Job::threads(4).loopback([Nodes::Blocks(1); 2], seed);
             pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
                 let world = pe.world();
                 let mut data = vec![1_u64; 10_000];
@@ -137,7 +137,7 @@ fn failures_end_transfers() {
 #[test]
 fn tests_of_requests_wait_for_no_puts() {
     const COMPUTES: Duration = Duration::from_millis(400);
-    let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], 3).run(|pe| {
+    let ended = Job::threads(2).loopback([Nodes::Blocks(1); 2], 3).run(|pe| {
         let world = pe.world();
         let memory = world.symmetric::<u64>(1)?;
         world.barrier()?;
@@ -160,7 +160,7 @@ fn tests_of_requests_wait_for_no_puts() {
 #[test]
 fn signals_after_a_put_arrive_after_it() {
     for seed in seeds(10, 100, &[]) {
-        let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], seed).run(|pe| {
+        let ended = Job::threads(2).loopback([Nodes::Blocks(1); 2], seed).run(|pe| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(20_000)?;
             for round in 1..=5 {
@@ -192,7 +192,7 @@ fn signals_after_a_put_arrive_after_it() {
 fn unsent_data_is_not_delivered() {
     const TOLD: u64 = 77;
     for (seed, words) in seeds(60, 500, &[]).flat_map(|seed| [(seed, 100), (seed, 10_000)]) {
-        let pes = Pes::threads(4).loopback([Nodes::Blocks(2); 2], seed);
+        let pes = Job::threads(4).loopback([Nodes::Blocks(2); 2], seed);
         let wrong = AtomicU32::new(0);
         let is_told = |data: &[u64], told| {
             wrong.fetch_add(u32::from(data.iter().any(|&word| word != told)), Relaxed);

@@ -4,7 +4,8 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    EAGER_BYTES, Error, Pes, Rank, Result, Team, error::Failure, ops::Sum, symmetric::Until,
+    EAGER_BYTES, Error, Job, JobBuilder, Rank, Result, Team, error::Failure, ops::Sum,
+    symmetric::Until,
 };
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
@@ -13,13 +14,16 @@ use consort_fabric::Nodes;
 const SOON: Duration = Duration::from_secs(3);
 
 /// Returns six PEs: each on its own node, two per node in blocks, and in turn on two nodes.
-fn six() -> [Pes; 3] {
+fn six() -> [JobBuilder; 3] {
     let forms = [Nodes::Blocks(1), Nodes::Blocks(2), Nodes::InTurn(2)];
-    forms.map(|form| Pes::threads(6).loopback([form; 2], 5))
+    forms.map(|form| Job::threads(6).loopback([form; 2], 5))
 }
 
 /// Returns the error of a program in which PEs on nodes wait for each other.
-fn deadlock(pes: Pes, program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static) -> Error {
+fn deadlock(
+    pes: JobBuilder,
+    program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+) -> Error {
     let ended = alone(SOON, move || pes.run(|pe| program(pe.world())));
     ended.expect_err("PEs wait for each other")
 }
@@ -53,7 +57,7 @@ fn ring_of_teams_on_nodes_is_found() {
         let error = deadlock(pes, |world| {
             let mut pairs = Vec::new();
             for first in (0..6).map(Rank) {
-                pairs.push(world.of(&[first, first.plus(1, 6)])?);
+                pairs.push(world.subset(&[first, first.plus(1, 6)])?);
             }
             let pair = |first: Rank| pairs[first.index()].expect("in both");
             pair(world.left()).start_barrier()?.wait()?;
@@ -89,7 +93,7 @@ fn deadlock_is_found_while_other_pes_communicate() {
 #[test]
 fn deadlock_is_found_after_a_member_has_ended() {
     for form in [Nodes::Blocks(1), Nodes::InTurn(2)] {
-        let error = deadlock(Pes::threads(3).loopback([form; 2], 5), |world| {
+        let error = deadlock(Job::threads(3).loopback([form; 2], 5), |world| {
             let all = world.strided(Rank(0), 1, 3)?.expect("all are in it");
             let two = world.strided(Rank(1), 1, 2)?;
             if world.rank() == Rank(2) {
@@ -107,7 +111,7 @@ fn deadlock_is_found_after_a_member_has_ended() {
 fn deadlock_is_found_while_other_pes_move_long_data() {
     const WORDS: usize = (1 << 20) / size_of::<u64>();
     for form in [Nodes::Blocks(1), Nodes::Blocks(2)] {
-        let error = deadlock(Pes::threads(8).loopback([form; 2], 5), |world| {
+        let error = deadlock(Job::threads(8).loopback([form; 2], 5), |world| {
             let data = world.symmetric::<u64>(WORDS)?;
             let two = world.strided(Rank(4), 1, 2)?;
             let four = world.strided(Rank(4), 1, 4)?;
@@ -132,7 +136,7 @@ fn deadlock_is_found_while_other_pes_move_long_data() {
 /// The send of a message of more than [`EAGER_BYTES`] completes when it has been received.
 #[test]
 fn far_pes_that_both_send_a_long_message_first_are_found() {
-    let error = deadlock(Pes::threads(2).loopback([Nodes::Blocks(1); 2], 5), |world| {
+    let error = deadlock(Job::threads(2).loopback([Nodes::Blocks(1); 2], 5), |world| {
         let mut message = vec![0_u8; EAGER_BYTES + 1];
         world.send(world.right(), &message)?;
         world.receive(world.left(), &mut message)
@@ -213,7 +217,7 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
 /// The sender has finished by the time that its peer waits for more data than was sent.
 #[test]
 fn mismatched_send_and_receive_are_found_on_nodes() {
-    for pes in [Pes::threads(2), Pes::threads(2).loopback([Nodes::Blocks(1); 2], 7)] {
+    for pes in [Job::threads(2), Job::threads(2).loopback([Nodes::Blocks(1); 2], 7)] {
         let error = deadlock(pes, |world| match world.rank() {
             Rank(0) => world.send(Rank(1), &[1_u8; 100]),
             _ => world.receive(Rank(0), &mut [0_u16; 10_000]),

@@ -1,7 +1,7 @@
 //! The first line of each public type: a local variable without annotations compiles.
 
 use consort::{
-    Barrier, Displacements, Error, Pes, Rank, Waiting,
+    Barrier, Displacements, Error, Job, Rank, Waiting,
     async_broadcasts::AsyncVariant,
     error::{DisplacementsError, Members, TeamError},
     launch::{Fabric, MachineShape, ProcessShape, Sharing},
@@ -14,24 +14,24 @@ use consort::{
 
 #[test]
 fn jobs_and_teams() {
-    let results = Pes::threads(2).run(|pe| {
+    let results = Job::threads(2).run(|pe| {
         let world = pe.world(); // a `Pe` and its `Team`
         let sum = world.all_reduce(1, Sum)?;
         let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?); // `Grid`
-        let all = [half, world.of(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
+        let all = [half, world.subset(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
         Ok((sum, all.iter().flatten().count(), grid.row.size()))
     });
     assert_eq!(results.expect("no PE fails")[0], (2, 3, 1));
-    let (from_env, per_core) = (Pes::from_env(1), Pes::one_per_core());
+    let (from_env, per_core) = (Job::from_env(1), Job::one_per_core());
     assert!(!format!("{from_env:?} {per_core:?}").is_empty());
-    let pool = Pes::threads(2).pool().expect("threads"); // `Pool`
+    let pool = Job::threads(2).pool().expect("threads"); // `Pool`
     let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
     assert_eq!(pooled.expect("no PE fails")[1], 7);
-    let job = Pes::threads(1).job().expect("a job"); // `Job`
-    let joined = job.join().expect("a rank"); // `Joined`
+    let job = Job::threads(1).build().expect("a job"); // `Job`
+    let joined = job.join().expect("a rank"); // `JoinedPe`
     let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
     assert_eq!(size.expect("no PE fails"), 1);
-    let tried = Pes::threads(1).try_run(|_| Err::<(), _>(std::io::Error::other("no")));
+    let tried = Job::threads(1).try_run(|_| Err::<(), _>(std::io::Error::other("no")));
     assert!(tried.is_err());
 }
 
@@ -45,7 +45,7 @@ fn barriers() {
 
 #[test]
 fn memory() {
-    let done = Pes::threads(2).run(|pe| {
+    let done = Job::threads(2).run(|pe| {
         let world = pe.world();
         let table = world.symmetric(4)?; // `Symmetric`
         table.put(world.right(), 0, &[1, 2])?;
@@ -56,7 +56,7 @@ fn memory() {
         flags.wait_until(0, Until::AtLeast(1))?;
         let half = table.range(..2)?; // `SymmetricRange`: `Ranged`, and the table is `Whole`
         let shared = half.share()?; // `SharedSymmetric`
-        let counter = world.counter()?; // `Counter`
+        let counter = world.completion_counter()?; // `CompletionCounter`
         table.put_counted(world.right(), 2, &[3, 4], &counter)?;
         counter.wait(1)?;
         assert_eq!((shared.len(), table.to_vec()?), (2, vec![1, 2, 3, 4]));
@@ -70,7 +70,7 @@ fn memory() {
 
 #[test]
 fn calls() {
-    let done = Pes::threads(2).run(|pe| {
+    let done = Job::threads(2).run(|pe| {
         let world = pe.world();
         let request = world.start_all_reduce(vec![1], Sum)?; // `Request`
         assert_eq!(request.wait()?, [2]);
@@ -89,7 +89,7 @@ fn calls() {
         let broadcasts = world.async_broadcasts(|_, data| received += data.len())?;
         broadcasts.close()?;
         let modes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-        world.with(modes).barrier()
+        world.with_sync(modes).barrier()
     });
     assert_eq!(done.expect("no PE fails").len(), 2);
 }

@@ -4,7 +4,7 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Error, Pe, Pes, Rank, Result, Team, error::CallError, nonblocking::Request,
+    Error, Job, Pe, Rank, Result, Team, error::CallError, nonblocking::Request,
     sync_modes::SyncModes, tune::Collective,
 };
 use consort_conformance::{
@@ -103,7 +103,7 @@ impl Open<'_> {
 fn play<'p>(team: Team<'p>, step: &Step) -> Result<Option<Open<'p>>> {
     let (rank, pes, seed) = (team.rank(), team.size(), step.seed);
     let root = Rank::new(step.root % pes);
-    let (mine, synced) = (given(seed, rank), team.with(step.sync));
+    let (mine, synced) = (given(seed, rank), team.with_sync(step.sync));
     let sum = || team.ranks().map(|one| given(seed, one)).reduce(affine);
     let sum = || if root == rank { sum() } else { None };
     let blocks = || team.ranks().map(|one| given(seed, one)).collect::<Vec<_>>();
@@ -177,7 +177,7 @@ fn long_programs_are_right_in_teams_whose_credits_go_in_steps() {
         let pes = *Random(seed).pick(&SIZES);
         alone(LIMIT, move || {
             note(format!("seed {seed} on {pes} PEs"));
-            let pes = Pes::threads(pes).heap_bytes(1 << 16);
+            let pes = Job::threads(pes).heap_bytes(1 << 16);
             let pes = if seed % 5 == 4 { pes.helper_threads() } else { pes };
             pes.run(|pe| program(pe, seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
         });
@@ -193,7 +193,7 @@ fn long_programs_are_right_on_nodes() {
         let form = forms[usize::try_from(seed % 4).expect("few")];
         alone(LIMIT, move || {
             note(format!("seed {seed} on {form:?}"));
-            let pes = Pes::threads(12).heap_bytes(1 << 16).loopback([form; 2], seed);
+            let pes = Job::threads(12).heap_bytes(1 << 16).loopback([form; 2], seed);
             pes.run(|pe| program(pe, seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
         });
     });

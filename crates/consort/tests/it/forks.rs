@@ -15,7 +15,7 @@ use std::{
 };
 
 use consort::{
-    Barrier, Error, Pes, Rank, Result,
+    Barrier, Error, Job, Rank, Result,
     ops::Sum,
     symmetric::{Signal, Until},
 };
@@ -31,17 +31,17 @@ fn is_refused<R>(result: Result<R>) {
 
 /// A child may launch its own jobs.
 fn launch_jobs() {
-    let sums = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum)).expect("no failure");
+    let sums = Job::threads(2).run(|pe| pe.world().all_reduce(1, Sum)).expect("no failure");
     assert_eq!(sums, [2, 2]);
-    let pool = Pes::threads(2).pool().expect("a pool");
+    let pool = Job::threads(2).pool().expect("a pool");
     assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)), Ok(sums));
-    let job = Pes::threads(1).job().expect("a job");
+    let job = Job::threads(1).build().expect("a job");
     assert_eq!(job.run(|pe| pe.world().all_reduce(1, Sum)), Ok(1));
     children::run("a child of a child", || is_refused(pool.run(|_| Ok(()))));
 }
 
 fn fork_beside_pool() {
-    let mut pools = Some(Pes::threads(3).pool().expect("a pool"));
+    let mut pools = Some(Job::threads(3).pool().expect("a pool"));
     let run = |pool: &consort::Pool| pool.run(|pe| pe.world().all_reduce(1, Sum));
     let pool = pools.as_ref().expect("a pool");
     run(pool).expect("a region");
@@ -87,7 +87,7 @@ fn fork_beside_pool() {
 const LONG: usize = 100_000;
 
 fn fork_beside_job() {
-    let job = Pes::threads(2).helper_threads().job().expect("a job");
+    let job = Job::threads(2).helper_threads().build().expect("a job");
     let other = thread::spawn({
         let job = job.clone();
         move || {
@@ -153,7 +153,7 @@ fn fork_beside_members() {
 
 /// The programs of a launch fork, in turn: the others wait in calls, and hold no locks.
 fn fork_in_programs() {
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         let me = pe.world().rank();
         let memory = pe.world().symmetric::<u64>(1)?;
         for turn in [Rank(0), Rank(1)] {
@@ -181,7 +181,7 @@ fn fork_in_programs() {
 /// too, so they need the data and the locks that the parent was about to obtain.
 fn fork_beside_launches(after: Duration) {
     let launch = || {
-        let sums = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
+        let sums = Job::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
         assert_eq!(sums.expect("no failure"), [2, 2]);
     };
     let launcher = thread::spawn(move || (0..3).for_each(|_| launch()));
@@ -209,7 +209,7 @@ fn child_forked_while_another_thread_launches_does_not_hang() {
 
 /// All PEs of a launch fork at the same time, when the first call of each may have to wait.
 fn fork_at_once() {
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         pe.world().barrier()?;
         children::run("a launch", launch_jobs);
         pe.world().barrier()
@@ -255,7 +255,7 @@ fn forked_child_takes_no_part_in_jobs() {
 #[test]
 fn calls_are_recorded_by_the_parent_alone() {
     if env::var_os(FORKS).is_some() {
-        let mut pools = Some(Pes::threads(2).pool().expect("a pool"));
+        let mut pools = Some(Job::threads(2).pool().expect("a pool"));
         let pool = pools.as_ref().expect("a pool");
         pool.run(|pe| pe.world().barrier()).expect("a region");
         children::run("the end of a pool", || drop(pools.take()));

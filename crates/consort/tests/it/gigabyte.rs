@@ -1,6 +1,6 @@
 //! A message of more than a gigabyte, between slices, with the automatically chosen algorithm.
 
-use consort::{Pes, Rank, tune::Collective};
+use consort::{Job, Rank, tune::Collective};
 use consort_conformance::turns::{LIMIT, alone};
 
 /// Eight bytes more than 2^30.
@@ -20,7 +20,7 @@ fn places() -> impl Iterator<Item = usize> {
 #[test]
 fn a_gigabyte_arrives_whole() {
     let all = alone(LIMIT, || {
-        Pes::threads(2).run(|pe| {
+        Job::threads(2).run(|pe| {
             let (world, root) = (pe.world(), Rank(1));
             let mut data: Vec<u64> =
                 if world.rank() == root { (0..WORDS).map(word).collect() } else { vec![0; WORDS] };

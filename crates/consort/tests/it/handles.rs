@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Mutex, thread, time::Duration};
 
 use consort::{
-    Error, Pes, Rank, Result, Results, Symmetric, Team,
+    Error, Job, Rank, Result, Results, Symmetric, Team,
     error::{CallError, HeapError, LaunchError},
     launch::Origin,
     symmetric::{Atomic, SharedSymmetric, Signal, Until, Word},
@@ -20,7 +20,7 @@ fn outcomes<R: Send + 'static>(
 ) -> [Result<Vec<R>>; 2] {
     [Origin::Private, Origin::Shared].map(|origin| {
         let program = program.clone();
-        let pes = Pes::threads(pes).without_wisdom().heap_bytes(1 << 20).memory(origin);
+        let pes = Job::threads(pes).without_wisdom().heap_bytes(1 << 20).memory(origin);
         let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
         all.map(Results::into_vec)
     })

@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use consort::{Pes, Rank, ops::Sum, symmetric::Until};
+use consort::{Job, Rank, ops::Sum, symmetric::Until};
 
 const LONG: Duration = Duration::from_millis(500);
 
@@ -17,7 +17,7 @@ fn used_ns() -> u64 {
 
 /// Returns the processor time that PE 0 uses to wait for PE 1.
 fn cost_ns(wait: impl Fn(&consort::Pe) -> consort::Result<()> + Sync) -> u64 {
-    let costs = Pes::threads(2).run(|pe| {
+    let costs = Job::threads(2).run(|pe| {
         pe.world().barrier()?;
         let before = used_ns();
         if pe.world().rank() == Rank(1) {
@@ -53,7 +53,7 @@ fn a_long_wait_is_cheap() {
 
 #[test]
 fn a_pool_at_rest_is_cheap() {
-    let pool = Pes::threads(2).pool().expect("a pool");
+    let pool = Job::threads(2).pool().expect("a pool");
     let idle = || {
         let before = pool.run(|_| Ok(used_ns()))?;
         thread::sleep(LONG);
@@ -69,11 +69,11 @@ fn a_pe_sees_all_processors() {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let all = cores();
     let placed =
-        Pes::threads(1).run(|_| Ok((cores(), thread::spawn(cores).join().expect("no panic"))));
+        Job::threads(1).run(|_| Ok((cores(), thread::spawn(cores).join().expect("no panic"))));
     assert_eq!(placed.expect("no failure"), [(all, all)]);
-    let pinned = Pes::threads(1).pinned().run(|_| Ok(cores()));
+    let pinned = Job::threads(1).pinned().run(|_| Ok(cores()));
     assert_eq!(pinned.expect("no failure"), [1]);
-    let pool = Pes::one_per_core().pool().expect("a pool");
+    let pool = Job::one_per_core().pool().expect("a pool");
     assert_eq!(pool.size(), all);
     let seen = pool.run(|_| Ok(cores())).expect("no failure");
     assert!(seen.iter().all(|&seen| seen == all));
@@ -89,7 +89,7 @@ fn a_job_of_a_pinned_thread_has_all_processors() {
         let cpu = consort_machine::affinity::allowed()[0];
         consort_machine::affinity::pin(cpu).expect("it is allowed");
         assert_eq!(cores(), 1);
-        let seen = Pes::one_per_core().run(|_| Ok(cores())).expect("no failure");
+        let seen = Job::one_per_core().run(|_| Ok(cores())).expect("no failure");
         assert_eq!(seen.len(), all);
         seen.iter().for_each(|&seen| assert_eq!(seen, all));
     });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use consort::{Error, Pes, Result, Team};
+use consort::{Error, Job, JobBuilder, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
 /// How long a failure may take to reach all PEs on a busy machine. A PE that is not reached waits
@@ -10,13 +10,13 @@ use consort_conformance::turns::{LIMIT, alone};
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Returns PEs with enough symmetric memory for most tests.
-pub(crate) fn pes_of(pes: usize) -> Pes {
-    Pes::threads(pes).heap_bytes(1 << 20)
+pub(crate) fn pes_of(pes: usize) -> JobBuilder {
+    Job::threads(pes).heap_bytes(1 << 20)
 }
 
 /// Runs a program that succeeds, and returns its results by PE.
 pub(crate) fn on<R: Send + 'static>(
-    pes: Pes,
+    pes: JobBuilder,
     program: impl Fn(Team<'_>) -> Result<R> + Send + Sync + 'static,
 ) -> Vec<R> {
     let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));

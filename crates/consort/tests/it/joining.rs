@@ -9,7 +9,7 @@ use std::{
 };
 
 use consort::{
-    Error, Job, Pes, Rank,
+    Error, Job, Rank,
     error::{CallError, Failure, LaunchError},
     ops::Sum,
     symmetric::Until,
@@ -18,13 +18,13 @@ use consort::{
 use crate::jobs::SOON;
 
 fn job(pes: usize) -> Job {
-    Pes::threads(pes).heap_bytes(1 << 16).job().expect("a job")
+    Job::threads(pes).heap_bytes(1 << 16).build().expect("a job")
 }
 
 /// Returns a job that does not wait for long.
 fn impatient(pes: usize) -> Job {
-    let pes = Pes::threads(pes).joining(Duration::from_millis(200)).named("solver");
-    pes.heap_bytes(1 << 16).job().expect("a job")
+    let pes = Job::threads(pes).join_timeout(Duration::from_millis(200)).named("solver");
+    pes.heap_bytes(1 << 16).build().expect("a job")
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn wrong_join_error_says_how() {
     drop(pe);
     let again = thread::scope(|scope| scope.spawn(|| job.join().map(drop)).join());
     assert_eq!(again.expect("no panic"), Ok(()));
-    assert_eq!(Pes::threads(0).job().map(drop), Err(Error::Launch(LaunchError::NoPes)));
+    assert_eq!(Job::threads(0).build().map(drop), Err(Error::Launch(LaunchError::NoPes)));
     assert!(matches!(
-        Pes::threads(1_000_000).job(),
+        Job::threads(1_000_000).build(),
         Err(Error::Launch(LaunchError::TooManyPes { .. }))
     ));
 }
@@ -361,7 +361,7 @@ fn at_thread_exit(is_late: bool, body: impl FnOnce() + Send + 'static) {
             set(None);
         }
         drop(job(1).join().expect("a free rank"));
-        Pes::threads(1).pool().and_then(|pool| pool.run(|_| Ok(()))).expect("a region");
+        Job::threads(1).pool().and_then(|pool| pool.run(|_| Ok(()))).expect("a region");
         set(Some(Box::new(body)));
     });
     thread.join().expect("no panic");
@@ -407,7 +407,7 @@ fn joining_early_at_the_end_of_a_thread_is_noticed() {
 /// A nested region is detected even there.
 #[test]
 fn nested_region_is_refused_at_the_end_of_a_thread() {
-    let pool = Arc::new(Pes::threads(2).pool().expect("a pool"));
+    let pool = Arc::new(Job::threads(2).pool().expect("a pool"));
     let (sender, receiver) = mpsc::channel();
     let runs = Arc::clone(&pool);
     pool.run(|_| Ok(())).expect("a region");
@@ -433,7 +433,7 @@ fn a_pe_outlives_the_job_it_joined() {
 
 #[test]
 fn helpers_drive_the_calls_of_joined_threads() {
-    let job = Pes::threads(2).helper_threads().job().expect("a job");
+    let job = Job::threads(2).helper_threads().build().expect("a job");
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 
 use consort::{
-    Displacements, Error, Pes, Rank, Result, Team,
+    Displacements, Error, Job, Rank, Result, Team,
     error::{CallError, DisplacementsError},
     ops::Sum,
     tune::Collective,
@@ -16,7 +16,7 @@ const ROOT: Rank = Rank(0);
 
 /// Runs a program on two PEs.
 fn with_two(program: impl Fn(&Team<'_>) -> Result<()> + Sync) {
-    let done = Pes::threads(2).run(|pe| program(&pe.world()));
+    let done = Job::threads(2).run(|pe| program(&pe.world()));
     assert!(done.is_ok(), "{:?}", done.err());
 }
 
@@ -114,7 +114,7 @@ fn overflowing_displacements_are_refused() {
 #[test]
 fn uncountable_byte_lengths_are_refused() {
     for len in [usize::MAX, usize::MAX / 8 + 1, usize::MAX / 16 + 1] {
-        let gathered = Pes::threads(2).run(|pe| {
+        let gathered = Job::threads(2).run(|pe| {
             let call = (Collective::AllGather, None);
             pe.world().collective_at::<u64, Sum>(call, None, (0, 1024), len)
         });
@@ -122,7 +122,7 @@ fn uncountable_byte_lengths_are_refused() {
             matches!(gathered.map(drop), Err(Error::Call(CallError::InPlace))),
             "{len} elements"
         );
-        let sent = Pes::threads(2).run(|pe| {
+        let sent = Job::threads(2).run(|pe| {
             let call = (Collective::Broadcast, Some(ROOT));
             pe.world().collective_at::<u64, Sum>(call, None, (0, 0), len)
         });

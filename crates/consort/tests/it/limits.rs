@@ -5,7 +5,7 @@
 
 use std::{env, fs, process::Command};
 
-use consort::{Pes, Rank, Result, Team, launch::Origin, ops::Sum};
+use consort::{Job, JobBuilder, Rank, Result, Team, launch::Origin, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -50,7 +50,7 @@ fn task() -> Option<usize> {
 fn job_under_a_limit_of_memory_works_or_names_the_limit() {
     let own = "job_under_a_limit_of_memory_works_or_names_the_limit";
     if let Some(pes) = task() {
-        let job = Pes::threads(pes).without_wisdom().run(|pe| {
+        let job = Job::threads(pes).without_wisdom().run(|pe| {
             let memory = pe.world().symmetric::<u64>(1000)?;
             memory.store(1, 7)?;
             pe.world().all_reduce(1, Sum)
@@ -88,7 +88,7 @@ fn job_under_a_limit_of_files_works_or_names_the_limit() {
         assert!(ends[1].contains("works\n"), "{}", ends[1]);
         return;
     }
-    let pes = Pes::threads(2).without_wisdom().memory(Origin::Shared);
+    let pes = Job::threads(2).without_wisdom().memory(Origin::Shared);
     let job = pes.run(|pe| pe.world().all_reduce(1, Sum));
     println!("{}", job.map_or_else(|error| error.to_string(), |_| "works".to_owned()));
 }
@@ -123,7 +123,7 @@ fn address_space_and_core_files_follow_usage() {
         return;
     };
     let before = mapped();
-    let job = Pes::threads(pes).without_wisdom().run(|pe| {
+    let job = Job::threads(pes).without_wisdom().run(|pe| {
         let world = pe.world();
         let look = || {
             world.barrier()?;
@@ -152,7 +152,7 @@ fn core_files_have_a_share_of_a_gigabyte_of_shared_heaps() {
     const SHARED: &str = "shared";
     let own = "core_files_have_a_share_of_a_gigabyte_of_shared_heaps";
     if env::var(TASK).is_ok_and(|task| task == SHARED) {
-        let pes = Pes::threads(2).without_wisdom().memory(Origin::Shared).heap_bytes(3 << 30);
+        let pes = Job::threads(2).without_wisdom().memory(Origin::Shared).heap_bytes(3 << 30);
         let grown = pes.run(|pe| {
             let world = pe.world();
             world.barrier()?;
@@ -183,7 +183,7 @@ fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
         pages.map_or(0, |pages: usize| pages * 4096)
     };
     let before = (mapped().0, resident());
-    let job = Pes::threads(8).without_wisdom().run(|pe| {
+    let job = Job::threads(8).without_wisdom().run(|pe| {
         let world = pe.world();
         let memory = world.symmetric::<u8>(DEFAULT)?;
         memory.store(DEFAULT - 1, 1)?;
@@ -210,7 +210,7 @@ fn default_heap_is_smaller_under_limits_of_memory() {
         }
         return;
     }
-    let job = Pes::threads(4).without_wisdom().run(|pe| {
+    let job = Job::threads(4).without_wisdom().run(|pe| {
         let world = pe.world();
         let memory = world.symmetric::<u8>(MB)?;
         memory.store(0, 1)?;
@@ -220,8 +220,8 @@ fn default_heap_is_smaller_under_limits_of_memory() {
 }
 
 /// Returns three PEs that act as processes of one machine.
-fn three() -> Pes {
-    Pes::threads(3).without_wisdom().loopback([Nodes::Blocks(1), Nodes::One], 1)
+fn three() -> JobBuilder {
+    Job::threads(3).without_wisdom().loopback([Nodes::Blocks(1), Nodes::One], 1)
 }
 
 /// Returns the bytes of memory files that this process maps.
@@ -287,7 +287,7 @@ fn teams_get_memory_when_they_need_it() {
         Ok(())
     };
     alone(LIMIT, move || {
-        for pes in [Pes::threads(3).without_wisdom(), three()] {
+        for pes in [Job::threads(3).without_wisdom(), three()] {
             pes.heap_bytes(MB).run(many).expect("a job that goes well");
         }
     });

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Pes, Rank, Result, Symmetric, Team, launch::Origin, ops::Sum};
+use consort::{Job, JobBuilder, Rank, Result, Symmetric, Team, launch::Origin, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_sandbox::seeds::Tier;
 
@@ -28,7 +28,7 @@ fn more_than(before: Option<usize>) -> usize {
 fn launch(pes: usize) -> (usize, Duration) {
     alone(LIMIT, move || {
         let (before, begun) = (resident(), Instant::now());
-        let all = Pes::threads(pes)
+        let all = Job::threads(pes)
             .without_wisdom()
             .run(|pe| {
                 let after = begun.elapsed();
@@ -54,7 +54,7 @@ fn a_launch_touches_little() {
 #[test]
 fn a_split_touches_little_and_is_quick() {
     let (best, bytes) = alone(LIMIT, || {
-        let all = Pes::threads(64)
+        let all = Job::threads(64)
             .without_wisdom()
             .run(|pe| {
                 let world = pe.world();
@@ -78,12 +78,12 @@ fn a_split_touches_little_and_is_quick() {
 }
 
 fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> + Sync) {
-    keeps_its_size_on(Pes::threads(3), rounds, round);
+    keeps_its_size_on(Job::threads(3), rounds, round);
 }
 
 /// Checks that memory grows by less than 2 MB over all rounds but the first.
 fn keeps_its_size_on(
-    pes: Pes,
+    pes: JobBuilder,
     rounds: usize,
     round: impl Fn(Team<'_>, usize) -> Result<()> + Sync,
 ) {
@@ -143,7 +143,7 @@ fn calls_of_new_lengths_leak_nothing() {
 #[test]
 fn new_team_sees_no_stale_messages() {
     alone(LIMIT, || {
-        Pes::threads(4)
+        Job::threads(4)
             .without_wisdom()
             .run(|pe| {
                 let world = pe.world();
@@ -172,7 +172,7 @@ fn new_team_sees_no_stale_messages() {
 fn memory_is_reused_after_all_pes_dropped_it() {
     alone(LIMIT, || {
         for _ in 0..50 {
-            Pes::threads(3)
+            Job::threads(3)
                 .without_wisdom()
                 .heap_bytes(MB)
                 .run(|pe| {
@@ -193,7 +193,7 @@ fn memory_is_reused_after_all_pes_dropped_it() {
 #[test]
 fn forgotten_memory_stays_allocated() {
     alone(LIMIT, || {
-        let job = Pes::threads(2).without_wisdom().heap_bytes(MB).run(|pe| {
+        let job = Job::threads(2).without_wisdom().heap_bytes(MB).run(|pe| {
             let world = pe.world();
             let forgotten = world.symmetric::<u8>(MB - 1024)?;
             if world.rank() == Rank(0) {
@@ -218,7 +218,7 @@ fn shared_mappings() -> usize {
 fn memory_comes_from_the_given_origin() {
     alone(LIMIT, || {
         for origin in Origin::EVERY {
-            let job = Pes::threads(2).without_wisdom().memory(origin).run(|pe| {
+            let job = Job::threads(2).without_wisdom().memory(origin).run(|pe| {
                 let memory = pe.world().symmetric::<u64>(10)?;
                 memory.put(Rank(0), 5, &[7])?;
                 pe.world().barrier()?;
@@ -240,7 +240,7 @@ mod night {
     #[test]
     fn refined_calls_leak_nothing() {
         alone(LIMIT, || {
-            let pes = Pes::threads(3).online(0.5);
+            let pes = Job::threads(3).online(0.5);
             keeps_its_size_on(pes, 7680, |world, number| {
                 for round in 0..3 {
                     let mut data = vec![round; number];

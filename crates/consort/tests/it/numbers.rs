@@ -1,7 +1,7 @@
 //! The numbers of calls and steps: exactly distinguished, reused, and valid past their wrap.
 
 use consort::{
-    Error, Pe, Pes, Rank, Result, Team,
+    Error, Job, JobBuilder, Pe, Rank, Result, Team,
     error::CallError,
     ops::Sum,
     sync_modes::SyncModes,
@@ -10,8 +10,8 @@ use consort::{
 use consort_conformance::turns::{LIMIT, alone};
 use consort_native::{Failure, SEQUENCE_BITS};
 
-fn two() -> Pes {
-    Pes::threads(2).without_wisdom()
+fn two() -> JobBuilder {
+    Job::threads(2).without_wisdom()
 }
 
 /// The names of these lengths had the same 24-bit hash: data was cut off, or an assertion failed.
@@ -58,7 +58,7 @@ fn numbers_are_used_again() {
 }
 
 /// From here on, calls of all kinds cross the end of the sequence numbers.
-fn close_to_the_end(before: u64) -> Pes {
+fn close_to_the_end(before: u64) -> JobBuilder {
     two().first_step((1 << SEQUENCE_BITS) - before)
 }
 
@@ -67,7 +67,7 @@ fn calls(world: Team<'_>, count: usize) -> Result<()> {
         let value = number as u64;
         assert_eq!(world.all_reduce(value, Sum)?, 2 * value);
         assert_eq!(world.broadcast([value; 200], Rank(0))?, [value; 200]);
-        let strict = world.with(SyncModes::STRICT);
+        let strict = world.with_sync(SyncModes::STRICT);
         assert_eq!(strict.reduce(value, Sum, Rank(1))?.unwrap_or(2 * value), 2 * value);
         let started = world.start_all_gather(vec![value; 30])?;
         world.barrier()?;

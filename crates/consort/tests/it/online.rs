@@ -1,7 +1,7 @@
 //! Choices that are refined while the program runs.
 
 use consort::{
-    Error, Pes, Rank, Result, Team,
+    Error, Job, JobBuilder, Rank, Result, Team,
     ops::Sum,
     sync_modes::SyncModes,
     tune::{Algorithms, Candidate, Collective},
@@ -64,7 +64,7 @@ fn bad_choice_is_replaced() {
     let path = folder.path().join("wisdom.toml");
     bad_wisdom(2).save(&path).expect("it can be saved");
     let all = alone(LIMIT, move || {
-        Pes::threads(2).wisdom(path).online(0.1).run(|pe| first_and_last(pe.world()))
+        Job::threads(2).wisdom(path).online(0.1).run(|pe| first_and_last(pe.world()))
     });
     let all = all.expect("all is well");
     assert_eq!(all[0], all[1], "all PEs decide alike");
@@ -76,7 +76,7 @@ fn bad_choice_is_replaced() {
 #[test]
 fn forced_choice_is_not_refined() {
     let all = alone(LIMIT, move || {
-        let pes = Pes::threads(2).force(Collective::AllReduce, bad());
+        let pes = Job::threads(2).force(Collective::AllReduce, bad());
         pes.online(0.5).run(|pe| first_and_last(pe.world()))
     });
     assert!(all.expect("all is well").iter().all(|(_, last)| *last == Some(bad())));
@@ -86,7 +86,7 @@ fn forced_choice_is_not_refined() {
 #[test]
 fn results_are_right_while_refining() {
     let outcome = alone(LIMIT, move || {
-        Pes::threads(3).without_wisdom().online(1.0).run(|pe| {
+        Job::threads(3).without_wisdom().online(1.0).run(|pe| {
             let (world, me) = (pe.world(), pe.world().rank());
             let moving = || Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
             let mut served = std::collections::HashSet::new();
@@ -96,7 +96,7 @@ fn results_are_right_while_refining() {
                         let call = Call { collective, pes: 3, root: Rank(1), len, seed: round };
                         let mut target = vec![7; call.target_len(me)];
                         let source = call.source::<u64>(me);
-                        let team = world.with(sync);
+                        let team = world.with_sync(sync);
                         typed::slices(team, collective, &source, &mut target, affine, Rank(1))?;
                         let expected = call.result(me, &affine);
                         assert!(expected.is_none_or(|expected| expected == target));
@@ -120,7 +120,7 @@ fn refined_choice_is_kept_for_later() {
     let found = {
         let path = path.clone();
         alone(LIMIT, move || {
-            Pes::threads(2).wisdom(path).online(0.1).run(|pe| {
+            Job::threads(2).wisdom(path).online(0.1).run(|pe| {
                 let world = pe.world();
                 // Try for long enough on a shared machine.
                 for _ in 0..20 {
@@ -142,7 +142,7 @@ fn refined_choice_is_kept_for_later() {
     let entry = wisdom.entries().next().expect("one entry");
     assert!(entry.choice != bad() && entry.alternatives().count() > 0, "{entry:?}");
     let choice = entry.choice.clone();
-    let later = Pes::threads(2).wisdom(&path).run(|pe| {
+    let later = Job::threads(2).wisdom(&path).run(|pe| {
         pe.world().all_reduce(1, Sum)?;
         Ok(pe.world().served_by(Collective::AllReduce))
     });
@@ -151,16 +151,19 @@ fn refined_choice_is_kept_for_later() {
 
 #[test]
 fn nothing_is_kept_without_refinement_or_wisdom() {
-    let refused = |pes: Pes| {
+    let refused = |pes: JobBuilder| {
         let run = pes.run(|pe| {
             let Err(Error::Wisdom(why)) = pe.world().save_refined() else { panic!("not refused") };
             Ok(why)
         });
         run.expect("all is well")
     };
-    let never = refused(Pes::threads(2));
-    assert!(never.iter().all(|why| why.contains("launch it with `Pes::online`")), "{never:?}");
-    let nowhere = refused(Pes::threads(2).without_wisdom().online(0.1));
+    let never = refused(Job::threads(2));
+    assert!(
+        never.iter().all(|why| why.contains("launch it with `JobBuilder::online`")),
+        "{never:?}"
+    );
+    let nowhere = refused(Job::threads(2).without_wisdom().online(0.1));
     assert_eq!(nowhere[0], "the job was launched without wisdom");
     assert_eq!(nowhere[1], "PE 0 could not keep what refinement found");
 }

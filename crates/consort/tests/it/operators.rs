@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use consort::{
-    Error, Pes, Rank, Result, Team,
+    Error, Job, Rank, Result, Team,
     error::CallError,
     ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum},
     sync_modes::SyncModes,
@@ -54,7 +54,10 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let expected = if me == root { &expected[..] } else { &[] };
             assert_eq!(target, expected, "{}", context());
             world
-                .with(SyncModes { exit: consort::sync_modes::SyncMode::All, ..SyncModes::MINE })
+                .with_sync(SyncModes {
+                    exit: consort::sync_modes::SyncMode::All,
+                    ..SyncModes::MINE
+                })
                 .reduce_symmetric(&from, &to, operator, root)?;
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;
@@ -72,7 +75,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
 
 fn on(pes: usize, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
     alone(LIMIT, move || {
-        let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
+        let all = Job::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
         assert!(all[0] > 0, "nothing served");
         assert!(all.iter().all(|&served| served == all[0]));

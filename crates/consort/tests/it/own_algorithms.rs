@@ -6,7 +6,7 @@
 use std::panic::catch_unwind;
 
 use consort::{
-    Pes, Rank, Result, Team,
+    Job, Rank, Result, Team,
     ops::Sum,
     sync_modes::SyncModes,
     tune::{Algorithms, Candidate, ChosenBy, Collective, Query, register},
@@ -149,7 +149,7 @@ fn own_algorithm_is_chosen_or_forced() {
         assert_eq!(world.choice(Collective::Scan, LEN * 8), (odd(2), ChosenBy::Wisdom));
         scanned(world)
     };
-    Pes::threads(PES).wisdom(&path).run(|pe| by_wisdom(pe.world())).unwrap();
+    Job::threads(PES).wisdom(&path).run(|pe| by_wisdom(pe.world())).unwrap();
 }
 
 /// A helper thread may not drive its future, which need not be `Send`: another one is chosen.

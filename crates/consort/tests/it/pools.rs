@@ -10,7 +10,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Pool, Rank,
+    Error, Job, JobBuilder, Pool, Rank,
     error::{CallError, LaunchError},
     ops::Sum,
     sync_modes::SyncModes,
@@ -18,7 +18,7 @@ use consort::{
 };
 
 fn pool(pes: usize) -> Pool {
-    Pes::threads(pes).heap_bytes(1 << 16).pool().expect("a pool")
+    Job::threads(pes).heap_bytes(1 << 16).pool().expect("a pool")
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn after_a_failed_region_the_next_one_works() {
         assert!(matches!(leaves, Err(Error::Mismatched(_))), "{leaves:?}");
         // Nobody waits for PE 2, so only the caller notices.
         let skips = pool.run(|pe| {
-            let loose = pe.world().with(SyncModes::LOOSE);
+            let loose = pe.world().with_sync(SyncModes::LOOSE);
             let tree = Candidate::new("knomial").with("radix", 2);
             loose.force(Collective::Broadcast, Some(tree)); // the root does not wait
             if last(pe) { Ok(0) } else { loose.broadcast(1, Rank(0)) }
@@ -124,7 +124,7 @@ fn a_pool_serves_one_thread_after_the_other() {
 #[test]
 fn inputs_go_to_pes_by_rank() {
     let mut data = [0_u32; 12];
-    let sums = Pes::threads(3).run_with(data.chunks_mut(4), |pe, part| {
+    let sums = Job::threads(3).run_with(data.chunks_mut(4), |pe, part| {
         part.fill(pe.world().rank().0);
         Ok(part.len())
     });
@@ -133,7 +133,7 @@ fn inputs_go_to_pes_by_rank() {
     let texts = [String::from("a"), String::from("b")];
     let back = pool(2).run_with(texts, |_, text| Ok(text + "!"));
     assert_eq!(back.expect("an input each"), ["a!", "b!"]);
-    let run = |given: usize| Pes::threads(3).run_with(vec![(); given], |_, ()| Ok(()));
+    let run = |given: usize| Job::threads(3).run_with(vec![(); given], |_, ()| Ok(()));
     assert_eq!(run(2), Err(Error::Launch(LaunchError::Inputs { given: 2, pes: 3 })));
     assert_eq!(run(4), Err(Error::Launch(LaunchError::Inputs { given: 4, pes: 3 })));
     let endless = pool(3).run_with(std::iter::repeat(()), |_, ()| Ok(()));
@@ -148,7 +148,7 @@ fn program_error_is_returned_unchanged() {
         }
         Ok::<_, io::Error>(pe.world().barrier()?)
     };
-    let error = Pes::threads(2).try_run(missing).expect_err("there is no such file");
+    let error = Job::threads(2).try_run(missing).expect_err("there is no such file");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     let error = pool(2).try_run(missing).expect_err("there is no such file");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
@@ -158,21 +158,21 @@ fn program_error_is_returned_unchanged() {
 
 #[test]
 fn timed_out_wait_names_the_late_pe() {
-    let ended = Pes::threads(3).run(|pe| {
+    let ended = Job::threads(3).run(|pe| {
         pe.world().barrier()?;
         if pe.world().rank() == Rank(1) {
             thread::sleep(Duration::from_millis(1000));
         }
-        pe.within(Duration::from_millis(400), || pe.world().barrier())
+        pe.with_timeout(Duration::from_millis(400), || pe.world().barrier())
     });
     let error = ended.expect_err("PE 1 is late");
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
     assert!(error.to_string().contains("missing: PE 1"), "{error}");
     // The limit ends with the closure.
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         let world = pe.world();
         world.barrier()?;
-        pe.within(Duration::from_millis(500), || world.barrier())?;
+        pe.with_timeout(Duration::from_millis(500), || world.barrier())?;
         if world.rank() == Rank(1) {
             thread::sleep(Duration::from_millis(700));
         }
@@ -180,14 +180,14 @@ fn timed_out_wait_names_the_late_pe() {
     });
     assert_eq!(ended.map(|_| ()), Ok(()));
     // The smaller of two limits applies.
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         let world = pe.world();
         world.barrier()?;
         if world.rank() == Rank(1) {
             thread::sleep(Duration::from_millis(300));
         }
         let long = Duration::from_secs(100);
-        pe.within(Duration::from_millis(100), || pe.within(long, || world.barrier()))
+        pe.with_timeout(Duration::from_millis(100), || pe.with_timeout(long, || world.barrier()))
     });
     assert!(matches!(ended, Err(Error::TimedOut(_))), "{ended:?}");
 }
@@ -195,7 +195,7 @@ fn timed_out_wait_names_the_late_pe() {
 #[test]
 fn a_request_is_waited_for_in_parts() {
     let waited = AtomicU64::new(0);
-    let waits = Pes::threads(2).run(|pe| {
+    let waits = Job::threads(2).run(|pe| {
         let world = pe.world();
         while world.rank() == Rank(1) && waited.load(Relaxed) < 3 {
             thread::yield_now();
@@ -242,7 +242,7 @@ fn failed_job_is_an_error_without_one_returned() {
         let _ = catch_unwind(AssertUnwindSafe(|| pe.world().reduce(0, panics, Rank(0))));
         Ok(())
     };
-    let ended = Pes::threads(2).run(ignores);
+    let ended = Job::threads(2).run(ignores);
     assert!(
         matches!(&ended, Err(error) if error.to_string().contains("the operator")),
         "{ended:?}"
@@ -276,17 +276,17 @@ fn a_region_runs_while_a_threads_values_are_dropped() {
 #[test]
 fn threads_have_the_name_of_their_job() {
     let name = |_: &consort::Pe| Ok(thread::current().name().map(str::to_owned));
-    let named = || Pes::threads(2).named("solver");
+    let named = || Job::threads(2).named("solver");
     let names = named().run(name).expect("a job");
     assert_eq!(names[1].as_deref(), Some("solver 1"));
     let names = named().pool().and_then(|pool| pool.run(name)).expect("a pool");
     assert_eq!(names[1].as_deref(), Some("solver 1"));
-    assert_eq!(named().job().expect("a job").name(), "solver");
-    let names = Pes::threads(2).run(name).expect("a job");
+    assert_eq!(named().build().expect("a job").name(), "solver");
+    let names = Job::threads(2).run(name).expect("a job");
     assert_eq!(names[1].as_deref(), Some("PE 1"));
 }
 
 /// A pool may be used from any thread, and around a panic.
-const _: () = is_safe::<(Pool, consort::Job, consort::Barrier, Pes)>();
+const _: () = is_safe::<(Pool, consort::Job, consort::Barrier, JobBuilder)>();
 
 const fn is_safe<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}

@@ -4,7 +4,7 @@
 use std::{env, fs, process::Command};
 
 use consort::{
-    Pes, Rank,
+    Job, Rank,
     ops::Sum,
     sync_modes::SyncModes,
     tune::{Collective, Query},
@@ -16,7 +16,7 @@ const RECORD: &str = "CONSORT_RECORD";
 
 /// A job with every kind of recorded call, a pool, and a job that fails.
 fn program() {
-    let calls = Pes::threads(3).run(|pe| {
+    let calls = Job::threads(3).run(|pe| {
         let world = pe.world();
         for _ in 0..5 {
             world.barrier()?;
@@ -24,7 +24,12 @@ fn program() {
         for _ in 0..100 {
             world.all_reduce(1_u64, Sum)?;
         }
-        world.with(SyncModes::STRICT).reduce_slice(&[1.0; 12], &mut [0.0; 12], Sum, Rank(2))?;
+        world.with_sync(SyncModes::STRICT).reduce_slice(
+            &[1.0; 12],
+            &mut [0.0; 12],
+            Sum,
+            Rank(2),
+        )?;
         world.all_reduce(1_u64, |a: u64, _: u64| a)?;
         let table = world.symmetric::<u64>(8)?;
         let target = world.symmetric::<u64>(8)?;
@@ -36,12 +41,12 @@ fn program() {
         world.barrier()
     });
     calls.expect("the calls work");
-    let pool = Pes::threads(2).pool().expect("a pool");
+    let pool = Job::threads(2).pool().expect("a pool");
     for _ in 0..3 {
         pool.run(|pe| pe.world().all_gather(1_u64)).expect("a region");
     }
     drop(pool);
-    let failed = Pes::threads(2).run(|pe| {
+    let failed = Job::threads(2).run(|pe| {
         pe.world().barrier()?;
         assert!(pe.world().rank() != Rank(1), "on purpose");
         pe.world().barrier()

@@ -5,7 +5,7 @@
 
 use std::{env, process::Command};
 
-use consort::{Pes, launch::Origin, ops::Sum};
+use consort::{Job, launch::Origin, ops::Sum};
 use consort_sandbox::refusals::{CALLS, refuse};
 
 /// The variable that tells a process of this test which call is refused, with which error, and
@@ -21,7 +21,7 @@ fn job(task: &str) -> String {
         return format!("no filter of system calls here: {error}");
     }
     let origin = if origin == "shared" { Origin::Shared } else { Origin::Private };
-    let job = Pes::threads(3).memory(origin).helper_threads().run(|pe| {
+    let job = Job::threads(3).memory(origin).helper_threads().run(|pe| {
         let memory = pe.world().symmetric::<u64>(1000)?;
         memory.store(1, 7)?;
         pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()

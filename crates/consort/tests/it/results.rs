@@ -1,9 +1,9 @@
 //! The results of a job: by rank, in order, and compared.
 
-use consort::{Pes, Rank, Results};
+use consort::{Job, Rank, Results};
 
 fn tens(pes: usize) -> Results<usize> {
-    Pes::threads(pes).run(|pe| Ok(pe.world().rank().index() * 10)).expect("a job that goes well")
+    Job::threads(pes).run(|pe| Ok(pe.world().rank().index() * 10)).expect("a job that goes well")
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn results_come_in_the_order_of_the_ranks() {
 
 #[test]
 fn pool_returns_results_of_all_ranks() {
-    let pool = Pes::threads(2).pool().expect("a pool");
+    let pool = Job::threads(2).pool().expect("a pool");
     for round in 0..3 {
         let results = pool.run_with([round, 7], |pe, input| Ok((pe.world().rank(), input)));
         let results = results.expect("a region");
@@ -64,7 +64,7 @@ fn pool_returns_results_of_all_ranks() {
 
 #[test]
 fn results_are_moved_out() {
-    let names = Pes::threads(2).run(|pe| Ok(format!("PE {}", pe.world().rank())));
+    let names = Job::threads(2).run(|pe| Ok(format!("PE {}", pe.world().rank())));
     let names = names.expect("a job that goes well");
     assert_eq!(names, ["PE 0", "PE 1"]);
     let (first, name) = names.into_ranked().next().expect("two of them");
@@ -80,7 +80,7 @@ fn results_are_compared_with_arrays_and_results() {
     assert_ne!(results, [0, 10, 20, 30]);
     assert_eq!(results, tens(3));
     assert_ne!(results, tens(2));
-    let none = Pes::threads(2).run(|_| Ok(None::<Vec<u8>>)).expect("a job that goes well");
+    let none = Job::threads(2).run(|_| Ok(None::<Vec<u8>>)).expect("a job that goes well");
     assert_eq!(none, [None, None]);
 }
 

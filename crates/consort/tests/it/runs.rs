@@ -6,7 +6,7 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Error, Pes, Rank, Result, Symmetric, Team,
+    Error, Job, Rank, Result, Symmetric, Team,
     error::CallError,
     sync_modes::SyncModes,
     tune::{Algorithms, Candidate, Collective, Query},
@@ -65,7 +65,7 @@ fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result
         buffers.targets[call].put(rank, 0, &blank(run.words))?;
     }
     world.barrier()?;
-    let team = world.with(SyncModes::LOOSE);
+    let team = world.with_sync(SyncModes::LOOSE);
     for call in 0..RUN {
         if rank == run.late && call % 17 == 5 {
             thread::sleep(LATE);
@@ -138,7 +138,7 @@ fn wrap_the_window(pes: usize, sizes: &'static [usize]) {
     let all: Vec<Run> = sizes.iter().flat_map(|&words| runs(pes, words)).collect();
     let drawn = seeds::some_of(0..all.len() as u64);
     alone(LIMIT, move || {
-        let ended = Pes::threads(pes).run(|pe| {
+        let ended = Job::threads(pes).run(|pe| {
             let world = pe.world();
             for &words in sizes {
                 let buffers = Buffers::new(world, words)?;
@@ -178,7 +178,7 @@ fn seventeen_pes_run_loose() {
 fn seventy_pes_run_loose() {
     const PES: usize = 70;
     alone(LIMIT, || {
-        Pes::threads(PES).run(|pe| {
+        Job::threads(PES).run(|pe| {
             let world = pe.world();
             let buffers = Buffers::new(world, 3)?;
             let flat = Candidate::new("flat");
@@ -204,9 +204,9 @@ fn seventy_pes_run_loose() {
 fn loose_values_are_right_at_once() {
     for pes in [2, 3, 8] {
         alone(LIMIT, move || {
-            let all = Pes::threads(pes).run(|pe| {
+            let all = Job::threads(pes).run(|pe| {
                 let world = pe.world();
-                let (me, team) = (world.rank(), world.with(SyncModes::LOOSE));
+                let (me, team) = (world.rank(), world.with_sync(SyncModes::LOOSE));
                 let mut random = Random(u64::from(me.0));
                 for candidate in everything(Collective::Broadcast).into_iter().map(Some) {
                     world.force(Collective::Broadcast, candidate);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank, Result, Team,
+    Error, JobBuilder, Rank, Result, Team,
     error::Failure,
     ops::Sum,
     tune::{Candidate, Collective, Query, register},
@@ -86,7 +86,7 @@ fn starving(fault: u64) -> Candidate {
 }
 
 /// Returns threads that share memory, and threads on two or three nodes.
-fn every() -> [Pes; 3] {
+fn every() -> [JobBuilder; 3] {
     let on_nodes = |pes| pes_of(PES).loopback([Nodes::Blocks(pes); 2], 7);
     [pes_of(PES), on_nodes(2), on_nodes(1)]
 }
@@ -97,7 +97,7 @@ fn scan(world: Team<'_>) -> Result<()> {
 
 /// Returns the failure of a job in which this algorithm serves scans, and its text.
 fn fails(
-    pes: Pes,
+    pes: JobBuilder,
     fault: u64,
     program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
 ) -> (Failure, String) {

@@ -91,7 +91,7 @@ fn until(flag: &AtomicBool) {
 }
 
 fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_>>> {
-    world.of(&[Rank(one), Rank(other)])
+    world.subset(&[Rank(one), Rank(other)])
 }
 
 /// PE 0 waits for a nonblocking call that PE 1 must forward. PE 1 computes inside another call,
@@ -107,8 +107,8 @@ fn waiter_on_a_computing_forwarder_is_not_stuck() {
         let pes = pes_of(5).force(Collective::Broadcast, chain);
         pes.force(Collective::Reduce, Candidate::new("flat")).run(|pe| {
             let world = pe.world();
-            let line = world.of(&[2, 1, 0, 3].map(Rank))?;
-            let three = world.of(&[1, 2, 4].map(Rank))?;
+            let line = world.subset(&[2, 1, 0, 3].map(Rank))?;
+            let three = world.subset(&[1, 2, 4].map(Rank))?;
             let pair = pair(world, 0, 3)?;
             let start = || {
                 let line = line.expect("in it");
@@ -161,7 +161,7 @@ fn waiter_on_credits_of_a_waiter_is_not_stuck() {
         let outer = pair(world, 0, 3)?;
         let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
             for call in calls {
-                let value = team.with(SyncModes::LOOSE).broadcast(call, Rank(0))?;
+                let value = team.with_sync(SyncModes::LOOSE).broadcast(call, Rank(0))?;
                 assert_eq!(value, call);
             }
             Ok::<(), Error>(())
@@ -198,7 +198,7 @@ fn waiter_on_credits_in_steps_is_not_stuck() {
         let ends = pair(world, 68, 69)?;
         let run = |calls: std::ops::Range<usize>| {
             for call in calls {
-                assert_eq!(world.with(SyncModes::LOOSE).broadcast(call, first)?, call);
+                assert_eq!(world.with_sync(SyncModes::LOOSE).broadcast(call, first)?, call);
             }
             Ok::<(), Error>(())
         };
@@ -266,7 +266,7 @@ fn word_that_no_pe_can_change_is_reported() {
     });
     assert!(text.contains("PE 1 waits for a word") && text.contains("barrier"), "{text}");
     let text = waits_in_vain(3, |world| {
-        let word = world.counter()?;
+        let word = world.completion_counter()?;
         if world.rank() == Rank(2) { Ok(()) } else { word.wait(1).map(drop) }
     });
     assert!(text.contains("no PE is left to change"), "{text}");

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use consort::{
-    Error, Pes, Pod, Rank, Result, Team, Value,
+    Error, Job, Pod, Rank, Result, Team, Value,
     error::{CallError, Failure},
     ops::{BitAnd, BitOr, BitXor, Operator, OperatorClass, Sum},
     sync_modes::SyncModes,
@@ -94,7 +94,7 @@ fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: Team<'_>, all: &[T])
 #[test]
 fn bool_char_and_tuples_go_through_every_call_on_values() {
     for pes in [1, 2, 3, 5] {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             every_call(world, |rank| rank % 2 == 1, BitXor)?;
             let character = |rank| "añ字🦀z".chars().nth(rank as usize).expect("a PE of five");
             every_call(world, character, |first, _| first)?;
@@ -143,7 +143,7 @@ fn user_type_is_sent_as_a_value() {
         }
     }
 
-    on(Pes::threads(4), |world| {
+    on(Job::threads(4), |world| {
         let mine = [State::Running, State::Converged][world.rank().index() % 2];
         assert_eq!(world.all_reduce(mine, Worst)?, State::Converged);
         let mine = if world.rank() == Rank(3) { State::Diverged } else { mine };
@@ -162,7 +162,7 @@ fn every_algorithm_combines_tuples_in_the_order_of_the_ranks() {
     /// The map `x -> a x + b`, and whether every `b` was even.
     type Map = (i64, i64, bool);
     for pes in [2, 3, 6] {
-        let served = on(Pes::threads(pes), |world| {
+        let served = on(Job::threads(pes), |world| {
             let me = i64::from(world.rank().0);
             let compose = |(a, b, even): Map, (c, d, also): Map| (a * c, b * c + d, even & also);
             let map = |rank: i64| (2, rank, rank % 2 == 0);
@@ -186,13 +186,13 @@ fn every_algorithm_combines_tuples_in_the_order_of_the_ranks() {
 
 #[test]
 fn logical_operators_combine_bool() {
-    on(Pes::threads(3), |world| {
+    on(Job::threads(3), |world| {
         let (one, all) = (world.rank() == Rank(1), true);
         assert!(!world.all_reduce(one, BitAnd)? && world.all_reduce(all, BitAnd)?);
         assert!(world.all_reduce(one, BitOr)? && !world.all_reduce(!all, BitOr)?);
         assert!(world.all_reduce(all, BitXor)?);
         // As values, in any mode.
-        let loose = world.with(SyncModes::LOOSE);
+        let loose = world.with_sync(SyncModes::LOOSE);
         assert_eq!(loose.broadcast((one, 'x'), Rank(1))?, (true, 'x'));
         world.barrier()
     });
@@ -213,7 +213,7 @@ fn generic_code_needs_no_more_than_plain_data() {
         world.broadcast_symmetric(&memory, Rank::new(world.size() - 1))?;
         world.broadcast(memory.load(0)?, Rank(0))
     }
-    on(Pes::threads(3), |world| {
+    on(Job::threads(3), |world| {
         assert_eq!(sums(world, world.rank().0, Sum)?, [0, 3, 6, 3]);
         assert_eq!(last(world, world.rank().0)?, 2);
         // The types of literals are inferred as in other calls.
@@ -279,7 +279,7 @@ fn long_data_is_combined_in_place() {
         assert!(data == if me == 1 { expected(last) } else { mine });
         Ok(())
     }
-    on(Pes::threads(3), |world| {
+    on(Job::threads(3), |world| {
         for len in [0, 1, 1 << 17, (1 << 17) + 1, 300_000] {
             check(world, len, |index, rank| index as u64 ^ u64::from(rank), Sum)?;
         }
@@ -289,7 +289,7 @@ fn long_data_is_combined_in_place() {
         let of = |index: usize, rank: u32| [index.to_le_bytes()[0] | 1, rank.to_le_bytes()[0], 1];
         check(world, 400_000, of, compose)?;
         check(world, 3, |_, _| [], |none: [u8; 0], _: [u8; 0]| none)?;
-        let loose = world.with(SyncModes::LOOSE);
+        let loose = world.with_sync(SyncModes::LOOSE);
         let refused = loose.all_reduce_in_place(&mut [1, 2], Sum);
         assert!(matches!(refused, Err(Error::Call(CallError::BorrowedSlice(_)))));
         let outside = world.reduce_in_place(&mut [1, 2], Sum, Rank(3));

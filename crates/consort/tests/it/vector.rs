@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use consort::{
-    Displacements, Error, Pes, Rank, Result, Symmetric, Team,
+    Displacements, Error, Job, Rank, Result, Symmetric, Team,
     error::{CallError, DisplacementsError, Failure},
     sync_modes::{SyncMode, SyncModes},
     tune::Collective,
@@ -241,7 +241,7 @@ fn vector_variants() -> impl Iterator<Item = Collective> {
 /// Makes many calls of different lengths, in all forms, among `pes` PEs.
 fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
     alone(LIMIT, move || {
-        let job = Pes::threads(pes).heap_bytes(64 << 20);
+        let job = Job::threads(pes).heap_bytes(64 << 20);
         let outcome = job.run(|pe| {
             let world = pe.world();
             let room = 5100 * pes;
@@ -250,13 +250,13 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
             for seed in 0..24 {
                 let exits = [SyncMode::Mine, SyncMode::All];
                 let (entry, exit) = (SyncMode::EVERY[seed % 3], exits[seed / 3 % 2]);
-                let team = world.with(SyncModes { entry, exit });
+                let team = world.with_sync(SyncModes { entry, exit });
                 for collective in vector_variants() {
                     let seed = (seed as u64) << 8 | collective as u64;
                     let play = || Play { collective, seed, me: world.rank(), pes };
                     play().slices::<T>(team)?;
                     play().values::<T>(team)?;
-                    play().values::<T>(world.with(SyncModes::LOOSE))?;
+                    play().values::<T>(world.with_sync(SyncModes::LOOSE))?;
                     play().symmetric::<T>(team, memory.each_ref())?;
                     under_way.push(play().start::<T>(team)?);
                 }
@@ -314,7 +314,7 @@ fn mismatched_lengths_are_reported() {
     for collective in vector_variants() {
         for (parts, pes) in [(false, 2), (false, 3), (true, 4)] {
             let error = alone(LIMIT, move || {
-                let outcome = Pes::threads(pes).run(|pe| {
+                let outcome = Job::threads(pes).run(|pe| {
                     let world = pe.world();
                     let part = world.split(Some(world.rank().0 % 2), 0)?.expect("a part");
                     let team = if parts { part } else { world };
@@ -349,7 +349,7 @@ fn mismatched_lengths_are_reported() {
 #[test]
 fn blocks_that_cannot_be_moved() {
     let outcome = alone(LIMIT, || {
-        Pes::threads(2).run(|pe| {
+        Job::threads(2).run(|pe| {
             let world = pe.world();
             let (three, even) = (Displacements::new(&[1; 3])?, Displacements::new(&[2, 2])?);
             let overlapping = Displacements::at(&[2, 2], &[0, 1])?;
@@ -371,7 +371,7 @@ fn blocks_that_cannot_be_moved() {
             // A source, which is only read, may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
-                world.with(SyncModes::LOOSE).all_gather_vector_slice(
+                world.with_sync(SyncModes::LOOSE).all_gather_vector_slice(
                     &source[..2],
                     &mut [0; 4],
                     &even

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Pes, tune::Algorithms};
+use consort::{Job, tune::Algorithms};
 use consort_tuner::Wisdom;
 
 /// The variable that is set in the program's process.
@@ -49,9 +49,9 @@ fn wisdom_that_is_not_used_is_reported_once() {
     if env::var_os(PLAYS).is_some() {
         // The error of a launch that names the file does not consume the others' warning.
         let named = env::var_os("CONSORT_WISDOM").expect("the test names a file");
-        let _ = Pes::threads(2).wisdom(named).run(|_| Ok(()));
+        let _ = Job::threads(2).wisdom(named).run(|_| Ok(()));
         for pes in [2, 3, 2] {
-            Pes::threads(pes).run(|pe| pe.world().barrier()).expect("a barrier");
+            Job::threads(pes).run(|pe| pe.world().barrier()).expect("a barrier");
         }
         return;
     }
@@ -87,7 +87,7 @@ fn wisdom_that_is_not_used_is_reported_once() {
 #[test]
 fn home_that_is_not_a_directory_gets_no_warning() {
     if env::var_os(PLAYS).is_some() {
-        Pes::threads(2).run(|pe| pe.world().barrier()).expect("a barrier");
+        Job::threads(2).run(|pe| pe.world().barrier()).expect("a barrier");
         return;
     }
     let mut program = Command::new(env::current_exe().expect("this program"));

@@ -45,7 +45,7 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
     let order = l.rows.len;
     let scale = order as f64 * f64::EPSILON;
     let norm = |row| (0..order).map(|column| definite(order, row, column).abs()).sum();
-    let norm = world.all_reduce(world.share(order).map(norm).fold(0.0, f64::max), Max)?;
+    let norm = world.all_reduce(world.local_range(order).map(norm).fold(0.0, f64::max), Max)?;
     let mut residual = 0.0_f64;
     for vector in 0..VECTORS {
         let x = |row| f64::from((hash((vector << 40) + row as u64) >> 56) as u8) / 255.0;
@@ -59,7 +59,7 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
         let expected = |row| -> f64 {
             (0..order).map(|column| definite(order, row, column) * x[column]).sum()
         };
-        let off = world.share(order).map(|row| (expected(row) - product[row]).abs());
+        let off = world.local_range(order).map(|row| (expected(row) - product[row]).abs());
         residual = larger(residual, largest(off) / (norm * scale));
     }
     let is_small = order <= SMALL;
@@ -73,7 +73,7 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
                 |j| -> f64 { row(i).iter().zip(row(j)).map(|(one, other)| one * other).sum() };
             (0..order).map(|j| (definite(order, i, j) - product(j)).abs()).sum()
         };
-        residual = larger(residual, largest(world.share(order).map(off)) / (norm * scale));
+        residual = larger(residual, largest(world.local_range(order).map(off)) / (norm * scale));
     }
     let residual = world.all_reduce(residual, larger)?;
     let what = if is_small { "A - L L^T" } else { "A x - L (L^T x) for random x" };

@@ -50,7 +50,7 @@ impl Cyclic {
     /// block, the block begins there.
     #[must_use]
     pub fn before(&self, block: usize) -> usize {
-        let parts = self.parts as usize;
+        let parts = self.parts;
         let own_before = (block + parts - 1 - self.own.index()) / parts;
         let last = self.blocks().saturating_sub(1);
         let missing = if own_before > 0 && block > last && self.owns(last) {
@@ -84,7 +84,7 @@ impl Cyclic {
     #[must_use]
     pub fn place(&self, own: usize) -> usize {
         let (block, offset) = (own / self.block, own % self.block);
-        (block * self.parts as usize + self.own.index()) * self.block + offset
+        (block * self.parts + self.own.index()) * self.block + offset
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::builder::RangedU64ValueParser;
-use consort::{Pe, Pes, Rank};
+use consort::{Job, Pe, Rank};
 
 use crate::{grid::Shape, mode::Mode};
 
@@ -87,10 +87,10 @@ impl Common {
     /// Runs an application on its PEs. Returns the result of PE 0, if PE 0 is in this process.
     ///
     /// # Errors
-    /// Those of `program` and of [`Pes::run`]. If the process of PE 0 cannot write the picture, it
-    /// fails before anything runs.
+    /// Those of `program` and of [`JobBuilder::run`]. If the process of PE 0 cannot write the
+    /// picture, it fails before anything runs.
     pub fn run<R: Send>(&self, program: impl Fn(&Pe) -> Result<R> + Sync) -> Result<Option<R>> {
-        let pes = Pes::from_env(self.pes);
+        let pes = Job::from_env(self.pes);
         let pes = if self.helpers { pes.helper_threads() } else { pes };
         let program = |pe: &Pe| {
             if let Some(file) = self.timeline.as_ref().filter(|_| pe.world().rank() == Rank(0)) {

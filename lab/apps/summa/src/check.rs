@@ -38,7 +38,7 @@ fn rows_times(
     x: &[f64],
 ) -> Result<Vec<f64>> {
     let row = |row| (0..columns).map(|column| entry(matrix, row, column) * x[column]).sum();
-    let own: Vec<f64> = world.share(rows).map(row).collect();
+    let own: Vec<f64> = world.local_range(rows).map(row).collect();
     Ok(world.all_gather_vector(&own)?.0)
 }
 

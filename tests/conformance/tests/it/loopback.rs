@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use consort::Pes;
+use consort::Job;
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
-use consort_native::Job;
 use consort_sandbox::seeds;
 
 use crate::public::{play, programs};
@@ -18,14 +17,14 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Runs programs of `count` cases on `pes` PEs, with these placements on processes and on nodes.
 fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
     let able = match forms {
-        [_, Nodes::One] => Job::capabilities_of(pes),
-        [_, nodes] => Job::capabilities_between(pes, nodes),
+        [_, Nodes::One] => consort_native::Job::capabilities_of(pes),
+        [_, nodes] => consort_native::Job::capabilities_between(pes, nodes),
     };
     let programs = programs(pes, able, count);
     let seeds = seeds::of_programs(programs.len() as u64);
     let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
-        let launch = Pes::threads(pes as usize).loopback(forms, pes.into());
+        let launch = Job::threads(pes as usize).loopback(forms, pes.into());
         play(launch, &programs, seeds)
             .unwrap_or_else(|error| panic!("{pes} PEs on {forms:?}: {error}"))
     });

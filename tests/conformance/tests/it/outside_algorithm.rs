@@ -12,9 +12,9 @@ use line::Line;
 /// On threads: when two PEs of three use different algorithms, all get an error.
 #[test]
 fn outside_algorithm_serves_a_team() {
-    use consort::{Error, Pes, ops::Sum, tune::Collective};
+    use consort::{Error, Job, ops::Sum, tune::Collective};
 
-    let sums = Pes::threads(3).run(|pe| {
+    let sums = Job::threads(3).run(|pe| {
         let world = pe.world();
         world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
         let sum = world.all_reduce(world.rank().0 + 1, Sum)?;
@@ -22,7 +22,7 @@ fn outside_algorithm_serves_a_team() {
         Ok(sum)
     });
     assert!(sums.expect("all agree").iter().all(|&sum| sum == 6));
-    let differ = Pes::threads(3).run(|pe| {
+    let differ = Job::threads(3).run(|pe| {
         let world = pe.world();
         if world.rank() == Rank(1) {
             world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
@@ -36,10 +36,10 @@ fn outside_algorithm_serves_a_team() {
 /// A helper thread may not drive its future, which need not be `Send`.
 #[test]
 fn helpers_do_not_drive_it() {
-    use consort::{Error, Pes, error::CallError, ops::Sum, tune::Collective};
+    use consort::{Error, Job, error::CallError, ops::Sum, tune::Collective};
 
     for has_helpers in [false, true] {
-        let job = Pes::threads(2);
+        let job = Job::threads(2);
         let job = if has_helpers { job.helper_threads() } else { job };
         let sums = job.run(|pe| {
             let world = pe.world();
@@ -90,10 +90,10 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
         time::Duration,
     };
 
-    use consort::{Pes, tune::Collective};
+    use consort::{Job, tune::Collective};
 
     let left = AtomicU32::new(0);
-    let run = Pes::threads(2).run(|pe| {
+    let run = Job::threads(2).run(|pe| {
         let world = pe.world();
         world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
         if world.rank() == Rank(1) {
@@ -113,23 +113,23 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
 /// addresses.
 #[test]
 fn outside_barrier_makes_no_team() {
-    use consort::{Error, Pes, tune::Collective};
+    use consort::{Error, Job, tune::Collective};
 
-    let made = Pes::threads(3).run(|pe| {
+    let made = Job::threads(3).run(|pe| {
         let world = pe.world();
         world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
         let members = [Rank(0), Rank(1), Rank(2)];
         let members = if world.rank() == Rank(1) { &members[..2] } else { &members };
-        world.of(members).map(|team| team.map(|team| team.size()))
+        world.subset(members).map(|team| team.map(|team| team.size()))
     });
     assert!(matches!(made, Err(Error::Mismatched(_))), "{made:?}");
 }
 
 #[test]
 fn symmetric_memory_that_stays_exposed_is_reported() {
-    use consort::{Error, Pes, tune::Collective};
+    use consort::{Error, Job, tune::Collective};
 
-    let failed = Pes::threads(2).run(|pe| {
+    let failed = Job::threads(2).run(|pe| {
         let world = pe.world();
         world.force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
         world.barrier()?;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use consort::{
-    Pes, Pod, Rank, Result, Results, Symmetric, Team,
+    JobBuilder, Pod, Rank, Result, Results, Symmetric, Team,
     ops::{Operator, Sum},
     symmetric::Atomic,
     tune::Collective,
@@ -125,7 +125,7 @@ impl<'p> Player<'p, '_> {
         private: Option<[Vec<u8>; 2]>,
         (operator, symmetric): (O, for<'m> fn(&'m Memory<'p>) -> &'m Symmetric<'p, T>),
     ) -> Result<Vec<u8>> {
-        let team = self.world.with(case.sync);
+        let team = self.world.with_sync(case.sync);
         let (collective, root) = (case.kind.collective, case.root);
         let Some([source, target]) = private else {
             let [source, target] =
@@ -273,7 +273,11 @@ impl Progress for Words<'_, '_> {
 
 /// Runs the programs with these seeds on the PEs that `launch` starts. Returns the rank of each PE
 /// in this process, and the number of programs that it has run.
-pub(crate) fn play(launch: Pes, programs: &[Program], seeds: Range<u64>) -> Result<Results<usize>> {
+pub(crate) fn play(
+    launch: JobBuilder,
+    programs: &[Program],
+    seeds: Range<u64>,
+) -> Result<Results<usize>> {
     let count = programs.len();
     let of_seed = |seed: u64| {
         let number = usize::try_from(seed % count as u64).expect("there are few programs");

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use consort::{
-    Error, Pes,
+    Error, Job,
     error::{CallError, PlanError},
 };
 use consort_conformance::{Case, Coverage, Member, Program, Space, data::Random, turns::alone};
 
-use consort_native::Job;
 use consort_sandbox::seeds;
 
 use crate::public::{Player, Pool, SIZES, keys, play, programs};
@@ -22,11 +21,11 @@ const SEGMENT: &str = "CONSORT_SEGMENT";
 
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
-    let programs = programs(pes, Job::capabilities_of(pes), count);
+    let programs = programs(pes, consort_native::Job::capabilities_of(pes), count);
     let seeds = seeds::of_programs(programs.len() as u64);
     let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes as usize), &programs, seeds).unwrap_or_else(|error| {
+        play(Job::threads(pes as usize), &programs, seeds).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })
@@ -42,14 +41,16 @@ fn unservable_call_is_refused_by_all() {
         alone(LIMIT, move || {
             let space = Space::of(pes, &SIZES);
             let unable = |case: &Case| {
-                case.settles() && !case.symmetric && !case.is_served(pes, Job::capabilities_of(pes))
+                case.settles()
+                    && !case.symmetric
+                    && !case.is_served(pes, consort_native::Job::capabilities_of(pes))
             };
             let mut coverage = Coverage::default();
             let is_new = |case: &Case| coverage.note_if_new(pes, case, unable);
             let cases: Vec<Case> = space.in_few_modes().filter(is_new).collect();
             assert!(!cases.is_empty(), "all algorithms serve all calls of {pes} PEs");
             let program = Program::new(pes, 1, &cases);
-            let refused = Pes::threads(pes as usize).run(|pe| {
+            let refused = Job::threads(pes as usize).run(|pe| {
                 let mut random = Random(0);
                 let (world, pool, keys) = (pe.world(), &Pool::new(), &*keys(&program));
                 let member = Player { world, pool, keys, random: &mut random };

@@ -14,12 +14,11 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank, Result,
+    Error, Job, Rank, Result,
     ops::Sum,
     tune::{Candidate, Collective},
 };
 use consort_fabric::{Capabilities, Nodes, Vendor};
-use consort_native::Job;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -170,9 +169,9 @@ fn suite(processes: u32, each: u32, nodes: Nodes) -> Result<()> {
     let pes = processes * each;
     // The MPI's own collectives are between all processes.
     let vendor = Vendor { team: nodes == Nodes::Blocks(1), leaders: nodes != Nodes::One };
-    let able = Capabilities { vendor, ..Job::capabilities_between(pes, nodes) };
+    let able = Capabilities { vendor, ..consort_native::Job::capabilities_between(pes, nodes) };
     let programs = programs(pes, able, CASES);
-    let played = play(Pes::from_env(1), &programs, 0..programs.len() as u64)?;
+    let played = play(Job::from_env(1), &programs, 0..programs.len() as u64)?;
     assert_eq!(played.len(), each as usize, "{played:?}");
     assert!(played.iter().all(|&played| played == programs.len()), "{played:?}");
     Ok(())
@@ -190,12 +189,12 @@ fn end_by_memory() -> Result<()> {
         let limit = Some(4 << 30);
         setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).expect("a limit");
     }
-    Pes::from_env(1).heap_bytes(8 << 30).run(|pe| pe.world().barrier()).map(drop)
+    Job::from_env(1).heap_bytes(8 << 30).run(|pe| pe.world().barrier()).map(drop)
 }
 
 /// A PE fails while the others are in one of the MPI's collectives.
 fn end_by_vendor() -> Result<()> {
-    let ended = Pes::from_env(1).force(Collective::AllReduce, Candidate::new("vendor")).run(|pe| {
+    let ended = Job::from_env(1).force(Collective::AllReduce, Candidate::new("vendor")).run(|pe| {
         let world = pe.world();
         for call in 0..10 {
             assert!((world.rank(), call) != (Rank(1), 7), "on purpose");
@@ -209,12 +208,12 @@ fn end_by_vendor() -> Result<()> {
 /// One process has a larger heap.
 fn end_by_settings() -> Result<()> {
     let bytes = if rank() == Some(0) { 1 << 20 } else { 2 << 20 };
-    Pes::from_env(1).heap_bytes(bytes).run(|pe| pe.world().barrier()).map(drop)
+    Job::from_env(1).heap_bytes(bytes).run(|pe| pe.world().barrier()).map(drop)
 }
 
 /// A PE fails while long data moves.
 fn end_by_long() -> Result<()> {
-    let ended = Pes::from_env(1).force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
+    let ended = Job::from_env(1).force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
         let world = pe.world();
         let mut data = vec![1_u64; 1 << 20];
         for call in 0..10 {
@@ -228,13 +227,13 @@ fn end_by_long() -> Result<()> {
 
 /// A PE begins another job.
 fn end_by_nested() -> Result<()> {
-    let again = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
-    Pes::from_env(1).run(|_| again()).map(drop)
+    let again = || Job::from_env(1).run(|pe| pe.world().barrier()).map(drop);
+    Job::from_env(1).run(|_| again()).map(drop)
 }
 
 /// A process ends while the others begin another job.
 fn end_by_between() -> Result<()> {
-    let job = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
+    let job = || Job::from_env(1).run(|pe| pe.world().barrier()).map(drop);
     job()?;
     if rank() == Some(1) { Ok(()) } else { job() }
 }
@@ -249,7 +248,7 @@ fn end_by(end: &str) -> Result<()> {
         "between" => return end_by_between(),
         _ => {}
     }
-    let ended = Pes::from_env(1).run(|pe| {
+    let ended = Job::from_env(1).run(|pe| {
         let world = pe.world();
         world.barrier()?;
         if world.rank() == Rank(1) {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pe, Pes, Rank, Result, Symmetric, ops::Sum, symmetric::Until};
+use consort::{Error, Job, Pe, Rank, Result, Symmetric, ops::Sum, symmetric::Until};
 use consort_conformance::data::Random;
 use consort_sandbox::seeds::seeds;
 use libtest_mimic::{Failed, Trial};
@@ -137,7 +137,7 @@ pub(crate) fn run(program: &[&str]) -> ExitCode {
     if end == "never" && env::var("CONSORT_RANK").as_deref() == Ok("1") {
         return ExitCode::SUCCESS;
     }
-    let ended = Pes::from_env(1).run(|pe| {
+    let ended = Job::from_env(1).run(|pe| {
         match (end, pe.world().rank()) {
             ("busy", _) => return be_busy(pe),
             ("stopped", Rank(1)) => kill_process(getpid(), Signal::STOP).expect("a signal"),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use consort::{Error, Pes, ops::Sum};
+use consort::{Error, Job, ops::Sum};
 use consort_sandbox::children;
 use libtest_mimic::Trial;
 
@@ -18,7 +18,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 /// Runs a process: children end at once, or after the whole program.
 pub(crate) fn run() -> ExitCode {
     let launch = || {
-        Pes::from_env(1).run(|pe| {
+        Job::from_env(1).run(|pe| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(1)?;
             let child = children::fork();
@@ -42,8 +42,8 @@ pub(crate) fn run() -> ExitCode {
         match launch() {
             Ok(results) => assert!(results.iter().all(|is_child| !is_child)),
             Err(error) => {
-                let again = Pes::from_env(1).run(|_| Ok(())).expect_err("a child is not a PE");
-                let own = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
+                let again = Job::from_env(1).run(|_| Ok(())).expect_err("a child is not a PE");
+                let own = Job::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
                 let is_well = error == Error::Forked
                     && again.to_string().contains("was forked from PE")
                     && own.is_ok_and(|own| own == [2, 2]);

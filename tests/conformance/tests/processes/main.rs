@@ -14,11 +14,10 @@ mod statics;
 
 use std::{env, process::ExitCode};
 
-use consort::Pes;
+use consort::Job;
 use libtest_mimic::{Arguments, Trial};
 
 use crate::public::{play, programs};
-use consort_native::Job;
 use consort_sandbox::seeds;
 
 /// The suite by numbers of PEs, with numbers of cases.
@@ -34,7 +33,8 @@ fn main() -> ExitCode {
     let suite = SUITE.into_iter().map(|(pes, count)| {
         Trial::test(format!("suite::{pes}"), move || {
             // The processes run what this one has drawn, because they might begin on another day.
-            let programs = programs(pes, Job::capabilities_of(pes), count).len() as u64;
+            let programs =
+                programs(pes, consort_native::Job::capabilities_of(pes), count).len() as u64;
             let seeds = seeds::of_programs(programs);
             let arguments = [count as u64, seeds.start, seeds.end].map(|one| one.to_string());
             let [count, first, end] = arguments.each_ref();
@@ -55,8 +55,8 @@ fn run(program: &[String]) -> ExitCode {
         ["suite", count, first, end] => {
             let [count, first, end] = [count, first, end].map(|one| one.parse().expect("a number"));
             let (pes, count) = (size(), usize::try_from(count).expect("a number of cases"));
-            let programs = programs(pes, Job::capabilities_of(pes), count);
-            match play(Pes::from_env(1), &programs, first..end) {
+            let programs = programs(pes, consort_native::Job::capabilities_of(pes), count);
+            match play(Job::from_env(1), &programs, first..end) {
                 Ok(played) => {
                     let drawn = (first..end).count();
                     assert!(played == [drawn], "{played:?}");

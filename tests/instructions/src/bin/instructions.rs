@@ -28,7 +28,7 @@ use std::{
 };
 
 use consort::{
-    Pes, Rank, Result, Team, Waiting,
+    Job, Rank, Result, Team, Waiting,
     ops::Sum,
     tune::{Candidate, Collective},
 };
@@ -239,7 +239,7 @@ fn run(operation: &Operation) -> Result<()> {
     };
     let (collective, candidate) = operation.candidate;
     let candidate: Candidate = candidate.parse().expect("a candidate");
-    Pes::threads(2)
+    Job::threads(2)
         .waiting(Waiting::SpinYield) // valgrind is slow: a sleeping peer would have to be woken
         .heap_bytes(1 << 12)
         .force(collective, candidate)

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use consort::{
     Rank, Result, Symmetric, Team,
-    symmetric::{Counter, Signal, Until},
+    symmetric::{CompletionCounter, Signal, Until},
 };
 
 use super::program::Program;
@@ -23,7 +23,7 @@ pub(super) struct AllToAll<'p> {
     world: Team<'p>,
     /// Two buffers, each with one message from each PE.
     inbox: Symmetric<'p, u64>,
-    counters: [Counter<'p>; 2],
+    counters: [CompletionCounter<'p>; 2],
     flags: [Symmetric<'p, u64>; 2],
     /// The number of rounds so far, by all methods.
     round: u64,
@@ -32,11 +32,11 @@ pub(super) struct AllToAll<'p> {
 impl<'p> AllToAll<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
-        let words = 2 * world.size() as usize * most_bytes / size_of::<u64>();
+        let words = 2 * world.size() * most_bytes / size_of::<u64>();
         Ok(Self {
             world,
             inbox: world.symmetric(words)?,
-            counters: [world.counter()?, world.counter()?],
+            counters: [world.completion_counter()?, world.completion_counter()?],
             flags: [world.symmetric(1)?, world.symmetric(1)?],
             round: 0,
         })
@@ -74,7 +74,7 @@ impl<'p> AllToAll<'p> {
 
 impl Program for AllToAll<'_> {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
-        let (me, pes, len) = (self.world.rank(), self.world.size() as usize, bytes / 8);
+        let (me, pes, len) = (self.world.rank(), self.world.size(), bytes / 8);
         let word = |from: usize, round: u64| (from as u64) << 48 | round;
         let first = |turn: usize, from: usize| (turn * pes + from) * len;
         let mut message = vec![word(me.index(), 0); len];

@@ -7,7 +7,7 @@
 //!
 //! | method | lines that travel |
 //! | --- | --- |
-//! | counted put | the data and the count, by [`Counter`](consort::symmetric::Counter) |
+//! | counted put | the data and the count, by [`CompletionCounter`](consort::symmetric::CompletionCounter) |
 //! | two lines | the same, handwritten |
 //! | bundle | one for each direction |
 //! | both in one | one for both directions |

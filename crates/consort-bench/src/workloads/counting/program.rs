@@ -2,7 +2,7 @@
 
 use consort::{
     Rank, Result, Symmetric, Team,
-    symmetric::{Counter, Signal, Until},
+    symmetric::{CompletionCounter, Signal, Until},
 };
 
 /// The rounds of a block of small messages, and the round trips of a reading of the transfer.
@@ -20,7 +20,7 @@ pub(super) enum Notification<'p> {
     /// Put, fence, then a signal, which depends on the number of signals so far.
     Flag(Symmetric<'p, u64>, fn(u64) -> Signal),
     /// A counted put.
-    Count(Counter<'p>),
+    Count(CompletionCounter<'p>),
 }
 
 /// Notifications by one method, with the numbers sent and waited for, so that nothing needs a
@@ -34,7 +34,7 @@ pub(super) struct Notifications<'p> {
 impl<'p> Notifications<'p> {
     /// Creates the notifications of each of the first two methods. Collective.
     pub(super) fn by_both(world: Team<'p>, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
-        let counted = Notification::Count(world.counter()?);
+        let counted = Notification::Count(world.completion_counter()?);
         let flagged = Notification::Flag(world.symmetric(1)?, signal);
         Ok([counted, flagged].map(|by| Self { by, signals: 0, waits: 0 }))
     }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Pe, Pes, Rank, Result, Waiting};
+use consort::{Job, Pe, Rank, Result, Waiting};
 use consort_fabric::statistics::Summary;
 use consort_machine::topology::Topology;
 use consort_tuner::TransferClass;
@@ -189,7 +189,7 @@ impl Race<'_> {
                 break;
             }
             let link = (fits && pes > 1).then(PingPong::new);
-            let job = Pes::threads(pes as usize)
+            let job = Job::threads(pes as usize)
                 .pinned()
                 .without_wisdom()
                 .waiting(self.waiting.unwrap_or_default());

@@ -83,7 +83,7 @@ impl Program for Stencil<'_> {
         }
         let ns = begun.elapsed().as_secs_f64() * 1e9 / f64::from(ITERATIONS * rounds);
         if me == Rank(0) {
-            let corner = ITERATIONS as usize * (world.size() as usize * columns + rows - 1);
+            let corner = ITERATIONS as usize * (world.size() * columns + rows - 1);
             assert_eq!(-grid[0], corner as f64, "the corner's value");
         }
         Ok(ns)

@@ -6,7 +6,7 @@
 use std::{hint::black_box, thread};
 
 use anyhow::{Context, Result, ensure};
-use consort::{Pe, Pes, ops::Sum};
+use consort::{Job, Pe, ops::Sum};
 use consort_machine::affinity;
 use rayon::{ThreadPool, ThreadPoolBuilder, iter::ParallelIterator, slice::ParallelSlice};
 
@@ -19,7 +19,7 @@ const C: Option<&str> = Some(OPENMP);
 /// Empty regions; the others are compared with the first row.
 pub(super) const EMPTY: &[Row] = &[
     Row { work: Work::Empty, name: "Pool::run", peer: None, block_ns: pool },
-    Row { work: Work::Empty, name: "Pes::run", peer: None, block_ns: launch },
+    Row { work: Work::Empty, name: "JobBuilder::run", peer: None, block_ns: launch },
     Row { work: Work::Empty, name: "rayon broadcast", peer: RAYON, block_ns: rayon_broadcast },
     Row { work: Work::Empty, name: "std::thread::scope", peer: STD, block_ns: scope },
     Row { work: Work::Empty, name: "OpenMP parallel", peer: C, block_ns: openmp_parallel },
@@ -46,7 +46,7 @@ fn pool(setting: &Setting<'_>) -> Result<f64> {
 
 fn launch(setting: &Setting<'_>) -> Result<f64> {
     setting.regions_ns(|| {
-        black_box(Pes::threads(setting.pes as usize).pinned().run(|_| Ok(()))?);
+        black_box(Job::threads(setting.pes as usize).pinned().run(|_| Ok(()))?);
         Ok(())
     })
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::{Pes, Pool};
+use consort::{Job, Pool};
 use consort_machine::{
     affinity::{CpuId, Pinned},
     topology::Topology,
@@ -99,7 +99,7 @@ impl<'s> Setting<'s> {
         let _ = consort::tune::Algorithms::here();
         let _pinned =
             self.cpu(0).map(Pinned::new).transpose().context("cannot pin a thread to its core")?;
-        timed(&Pes::threads(self.pes as usize).pinned().pool()?)
+        timed(&Job::threads(self.pes as usize).pinned().pool()?)
     }
 
     /// Times one block of a work of the C program.

@@ -144,10 +144,10 @@ impl ReportData<'_> {
                 format!("All programs that {start} use it from now on.\n")
             }
             (false, _, Fabric::Threads) => {
-                format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n")
+                format!("Programs use it with CONSORT_WISDOM={path} or JobBuilder::wisdom.\n")
             }
             (false, _, fabric) => {
-                format!("Programs that {} use it by Pes::wisdom.\n", start(fabric))
+                format!("Programs that {} use it by JobBuilder::wisdom.\n", start(fabric))
             }
         };
         text + "`consort explain` shows how a choice was won.\n"

@@ -25,7 +25,7 @@ fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {
 fn regions_and_barriers_are_timed_with_peers() {
     let ours = [
         "empty region, Pool::run",
-        "empty region, Pes::run",
+        "empty region, JobBuilder::run",
         "sum in a region, Pool::run_with, all_reduce",
         "sum in a region, Pool::run_with, results",
         "barrier, Team::barrier",

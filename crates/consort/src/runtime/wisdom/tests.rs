@@ -1,7 +1,7 @@
 //! Wisdom of launches: used, rejected and saved.
 
 use super::*;
-use crate::{Pes, launch::ProcessShape, tune::ChosenBy};
+use crate::{Job, launch::ProcessShape, tune::ChosenBy};
 use consort_fabric::{CallSpec, Candidate, Collective, Nodes, OperatorClass, Query, SyncModes};
 use consort_tuner::{Catalog, Entry, Identity};
 
@@ -23,7 +23,7 @@ fn save(path: &Path, barrier: &str) {
 }
 
 fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
-    let pes = Pes::threads(2).wisdom(path);
+    let pes = Job::threads(2).wisdom(path);
     let all = pes.run(|pe| {
         let world = pe.world();
         world.barrier()?;
@@ -171,6 +171,6 @@ fn algorithms_of_other_programs_keep_their_entries() {
 #[test]
 fn without_wisdom_the_model_chooses() {
     let by =
-        Pes::threads(2).without_wisdom().run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
+        Job::threads(2).without_wisdom().run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
     assert_eq!(by.unwrap(), [ChosenBy::Model; 2]);
 }

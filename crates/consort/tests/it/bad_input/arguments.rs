@@ -1,7 +1,7 @@
 //! Invalid arguments: roots, numbers of PEs, lengths, buffers.
 
 use consort::{
-    Error, Pes, Rank, Result,
+    Error, Job, Rank, Result,
     error::{CallError, LaunchError},
     launch::MOST_PES,
     ops::Sum,
@@ -13,7 +13,7 @@ use super::on;
 
 #[test]
 fn roots_out_of_range() {
-    let errors = on(Pes::threads(3), |world| {
+    let errors = on(Job::threads(3), |world| {
         let root = Rank(3);
         let memory = world.symmetric::<u64>(1).expect("8 bytes");
         let other = world.symmetric::<u64>(1).expect("8 bytes");
@@ -42,27 +42,27 @@ fn roots_out_of_range() {
 
 #[test]
 fn no_pes_and_too_many() {
-    let none = Pes::threads(0).run(|_| Ok(())).expect_err("no PEs");
+    let none = Job::threads(0).run(|_| Ok(())).expect_err("no PEs");
     assert_eq!(none, Error::Launch(LaunchError::NoPes));
     assert!(none.to_string().contains("1 to 1024"), "{none}");
     for asked in [MOST_PES + 1, usize::MAX] {
-        let many = Pes::threads(asked).run(|_| Ok(())).expect_err("too many PEs");
+        let many = Job::threads(asked).run(|_| Ok(())).expect_err("too many PEs");
         assert_eq!(many, Error::Launch(LaunchError::TooManyPes { asked, most: MOST_PES }));
     }
-    let heap = Pes::threads(2).heap_bytes(usize::MAX).run(|_| Ok(())).expect_err("no such heap");
+    let heap = Job::threads(2).heap_bytes(usize::MAX).run(|_| Ok(())).expect_err("no such heap");
     assert!(matches!(heap, Error::Memory(HeapError::System { pes: 2, .. })), "{heap}");
 }
 
 #[test]
 fn borrowed_slices_are_not_left_behind() {
-    let errors = on(Pes::threads(2), |world| {
+    let errors = on(Job::threads(2), |world| {
         let mut errors = Vec::new();
         for entry in SyncMode::EVERY {
-            let team = world.with(SyncModes { entry, exit: SyncMode::None });
+            let team = world.with_sync(SyncModes { entry, exit: SyncMode::None });
             errors.push(team.broadcast_slice(&mut [1], Rank(0)).err());
             errors.push(team.reduce_slice(&[1], &mut [1], Sum, Rank(0)).err());
         }
-        assert_eq!(world.with(SyncModes::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
+        assert_eq!(world.with_sync(SyncModes::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
         errors
     });
     for error in errors.into_iter().flatten() {
@@ -75,7 +75,7 @@ fn borrowed_slices_are_not_left_behind() {
 
 #[test]
 fn targets_of_another_length() {
-    let errors = on(Pes::threads(2), |world| {
+    let errors = on(Job::threads(2), |world| {
         let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
         let error = Error::Call(CallError::Lengths { source_len: 3, target_len: 2 });
         assert_eq!(world.reduce_symmetric(&three, &two, Sum, Rank(0)).err(), Some(error.clone()));
@@ -99,7 +99,7 @@ fn targets_of_another_length() {
 /// The source of a reduction is read while its target is written.
 #[test]
 fn a_source_that_is_the_target() {
-    let errors = on(Pes::threads(3), |world| {
+    let errors = on(Job::threads(3), |world| {
         let memory = world.symmetric::<u64>(10)?;
         let error = world.reduce_symmetric(&memory, &memory, Sum, Rank(2)).err();
         assert_eq!(error, Some(Error::Call(CallError::InPlace)));
@@ -115,7 +115,7 @@ fn a_source_that_is_the_target() {
 /// Lengths of blocks whose product with the number of PEs overflows.
 #[test]
 fn lengths_that_overflow() {
-    let errors = on(Pes::threads(4), |world| {
+    let errors = on(Job::threads(4), |world| {
         let (root, len) = (Rank(0), usize::MAX / 4 + 1);
         (world.rank() == root).then(|| world.start_scatter(Vec::<u8>::new(), len, root).err())
     });

@@ -1,7 +1,7 @@
 //! Forced candidates that do not exist, or cannot serve.
 
 use consort::{
-    Error, Pes, Rank,
+    Error, Job, Rank,
     error::CallError,
     ops::Sum,
     sync_modes::SyncModes,
@@ -16,7 +16,7 @@ use crate::{jobs::SOON, typed};
 #[test]
 fn forcing_an_unknown_candidate_fails() {
     for collective in Collective::EVERY {
-        let errors = on(Pes::threads(2), move |world| {
+        let errors = on(Job::threads(2), move |world| {
             let source = [1; 2];
             let call = || typed::values(world, collective, &source, Sum, Rank(0)).map(|_| ());
             let force = |candidate| {
@@ -61,10 +61,10 @@ fn forcing_an_unknown_candidate_fails() {
 /// A forced but unknown barrier is also the entry and exit barrier of Strict calls.
 #[test]
 fn forcing_an_unknown_barrier_of_strict_calls() {
-    let errors = on(Pes::threads(3), |world| {
+    let errors = on(Job::threads(3), |world| {
         world.force(Collective::Barrier, Some(Candidate::new("tournament")));
         let error =
-            world.with(SyncModes::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
+            world.with_sync(SyncModes::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
         assert_eq!(world.broadcast(4, Rank(0)).ok(), Some(4), "no barrier is needed");
         error.to_string()
     });
@@ -77,7 +77,7 @@ fn forcing_an_unknown_barrier_of_strict_calls() {
 fn launch_fails_if_forced_candidate_cannot_serve() {
     let large = Candidate::new("shared").with("chunk_bytes", 1 << 30);
     let error = alone(2 * SOON, || {
-        Pes::threads(2)
+        Job::threads(2)
             .force(Collective::Broadcast, large)
             .run(|pe| pe.world().broadcast(1, Rank(0)))
     });

@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank, Result, Team,
+    Error, Job, Rank, Result, Team,
     ops::{Max, Sum},
     sync_modes::{SyncMode, SyncModes},
     tune::{Candidate, Collective},
@@ -139,11 +139,14 @@ fn mismatched_types_and_operators() {
 fn mismatched_modes() {
     mismatched(3, [&["mine"], &["strict"]], |world, odd| {
         let sync = if odd { SyncModes::STRICT } else { SyncModes::MINE };
-        world.with(sync).broadcast(1, Rank(0)).map(|_| ())
+        world.with_sync(sync).broadcast(1, Rank(0)).map(|_| ())
     });
     mismatched(3, [&["loose"], &["mine/none"]], |world, odd| {
         let entry = if odd { SyncMode::Mine } else { SyncMode::None };
-        world.with(SyncModes { entry, exit: SyncMode::None }).reduce(1, Sum, Rank(0)).map(|_| ())
+        world
+            .with_sync(SyncModes { entry, exit: SyncMode::None })
+            .reduce(1, Sum, Rank(0))
+            .map(|_| ())
     });
 }
 
@@ -156,7 +159,7 @@ fn mismatched_memory() {
             if direct {
                 world.force(Collective::Broadcast, Some(Candidate::new("direct")));
             }
-            let team = world.with(SyncModes::LOOSE);
+            let team = world.with_sync(SyncModes::LOOSE);
             if odd {
                 team.broadcast_symmetric(&memory, Rank(1))
             } else {
@@ -192,7 +195,7 @@ fn mismatches_without_waits_are_found() {
 /// They are also found by the end of the job, if no call comes after.
 #[test]
 fn mismatches_are_found_at_the_end() {
-    let flat = || Pes::threads(2).force(Collective::Broadcast, Candidate::new("flat"));
+    let flat = || Job::threads(2).force(Collective::Broadcast, Candidate::new("flat"));
     let outcome = alone(2 * SOON, move || {
         flat().run(|pe| {
             let world = pe.world();
@@ -229,11 +232,11 @@ fn allocations_are_not_barriers() {
         memory.put(Rank(0), 0, &[7])?;
         world.barrier()
     });
-    mismatched(2, [&["barrier()"], &["counter()"]], |world, odd| {
-        if odd { world.counter().map(drop) } else { world.barrier() }
+    mismatched(2, [&["barrier()"], &["completion_counter()"]], |world, odd| {
+        if odd { world.completion_counter().map(drop) } else { world.barrier() }
     });
-    mismatched(2, [&["symmetric(1 of u64)"], &["counter()"]], |world, odd| {
-        if odd { world.counter().map(drop) } else { world.symmetric::<u64>(1).map(drop) }
+    mismatched(2, [&["symmetric(1 of u64)"], &["completion_counter()"]], |world, odd| {
+        if odd { world.completion_counter().map(drop) } else { world.symmetric::<u64>(1).map(drop) }
     });
 }
 
@@ -243,12 +246,12 @@ fn a_barrier_that_counts_reports_calls_that_did_not_match() {
     let mut passed = 0;
     for _ in 0..20 {
         let results =
-            on(Pes::threads(3).force(Collective::Barrier, Candidate::new("central")), |world| {
+            on(Job::threads(3).force(Collective::Barrier, Candidate::new("central")), |world| {
                 let memory = world.symmetric::<u64>(1)?;
                 let me = world.rank();
                 let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
                 // With Loose modes, a root does not wait.
-                world.with(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
+                world.with_sync(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
                 if me == Rank(0) {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -269,7 +272,8 @@ fn mismatches_are_found_a_window_later() {
                 for _ in 0..calls {
                     world.barrier()?;
                 }
-                let team = world.with(SyncModes { entry: SyncMode::None, exit: SyncMode::Mine });
+                let team =
+                    world.with_sync(SyncModes { entry: SyncMode::None, exit: SyncMode::Mine });
                 let root = Rank(if odd { 1 } else { 2 });
                 team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
                 let start = |call| world.start_all_reduce(vec![call], Sum);

@@ -16,14 +16,14 @@ use std::{
     time::Instant,
 };
 
-use consort::{Pes, Team};
+use consort::{JobBuilder, Team};
 use consort_conformance::turns::alone;
 
 use crate::jobs::SOON;
 
 /// Runs a program and returns each PE's result, even if the job has failed; it may take a second.
 fn on<R: Debug + Send + 'static>(
-    pes: Pes,
+    pes: JobBuilder,
     program: impl Fn(Team<'_>) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     alone(2 * SOON, move || {

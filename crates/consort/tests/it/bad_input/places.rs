@@ -142,7 +142,7 @@ fn a_finished_pe() {
         if world.rank() == Rank(0) {
             return Ok(());
         }
-        world.with(SyncModes::STRICT).broadcast(1, Rank(0)).map(drop)
+        world.with_sync(SyncModes::STRICT).broadcast(1, Rank(0)).map(drop)
     });
     let Error::Mismatched(Failure::Finished { rank: Rank(0), waiting: Rank(1), call, .. }) = &error
     else {
@@ -155,7 +155,7 @@ fn a_finished_pe() {
 #[test]
 fn a_deadlock_between_teams() {
     let error = fails(3, |world| {
-        let pair = world.of(&[Rank(2), Rank(1)])?;
+        let pair = world.subset(&[Rank(2), Rank(1)])?;
         match pair.filter(|_| world.rank() == Rank(2)) {
             Some(pair) => pair.barrier()?,
             None => world.barrier()?,

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "smuggles a team into an operator, as only unsafe code can")]
 
-use consort::{Error, Pes, Rank, Result, Team, error::CallError, ops::Sum};
+use consort::{Error, Job, Rank, Result, Team, error::CallError, ops::Sum};
 
 use super::on;
 
@@ -24,7 +24,7 @@ impl Smuggled<'_> {
             world.broadcast(1, Rank(0)).err(),
             world.reduce(1, Sum, Rank(0)).err(),
             world.symmetric::<u64>(1).err(),
-            world.counter().err(),
+            world.completion_counter().err(),
             world.split(Some(1), 0).err(),
             world.start_barrier().err(),
             world.start_broadcast(vec![1], Rank(0)).err(),
@@ -35,7 +35,7 @@ impl Smuggled<'_> {
 
 #[test]
 fn operators_may_not_call_the_library() {
-    let results = on(Pes::threads(2), |world| {
+    let results = on(Job::threads(2), |world| {
         let smuggled = Smuggled(world);
         let memory = world.symmetric::<u64>(1)?;
         let add = |a: u64, b: u64| {
@@ -67,7 +67,7 @@ fn operators_may_not_call_the_library() {
 /// Holds while the plan of the served call is in use, and for a call without a plan.
 #[test]
 fn operators_may_not_plan_calls_either() {
-    let results = on(Pes::threads(2), |world| {
+    let results = on(Job::threads(2), |world| {
         let smuggled = Smuggled(world);
         for round in 1..4 {
             let add = |a: u64, b: u64| {

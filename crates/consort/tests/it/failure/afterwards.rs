@@ -1,6 +1,6 @@
 //! The effect of a failure on later calls, on the launch and on the next job.
 
-use consort::{Error, Pes, Rank, ops::Sum, symmetric::Until, sync_modes::SyncModes};
+use consort::{Error, Job, Rank, ops::Sum, symmetric::Until, sync_modes::SyncModes};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{call_on, fails};
@@ -10,7 +10,7 @@ use super::{call_on, fails};
 fn error_returned_by_a_pe_fails_the_job() {
     alone(LIMIT, || {
         let own = Error::Wisdom("nothing is known".to_owned());
-        let error = fails(Pes::threads(3), 3, Rank(2), |pe, moment| {
+        let error = fails(Job::threads(3), 3, Rank(2), |pe, moment| {
             let world = pe.world();
             world.barrier()?;
             if world.rank() == Rank(2) {
@@ -31,7 +31,7 @@ fn error_returned_by_a_pe_fails_the_job() {
 #[test]
 fn later_calls_fail_too() {
     alone(LIMIT, || {
-        fails(Pes::threads(2), 2, Rank(1), |pe, moment| {
+        fails(Job::threads(2), 2, Rank(1), |pe, moment| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(1)?;
             if world.rank() == Rank(1) {
@@ -44,7 +44,7 @@ fn later_calls_fail_too() {
             assert_eq!(world.broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.reduce(1, Sum, Rank(1)).err(), failed);
             assert_eq!(world.all_reduce(1, Sum).err(), failed);
-            assert_eq!(world.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), failed);
+            assert_eq!(world.with_sync(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.symmetric::<u8>(1).err(), failed);
             assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), failed);
             Err::<(), _>(error)
@@ -57,7 +57,7 @@ fn later_calls_fail_too() {
 fn the_next_job_is_sound() {
     alone(LIMIT, || {
         for round in 0..20 {
-            let outcome = Pes::threads(4).run(|pe| {
+            let outcome = Job::threads(4).run(|pe| {
                 let world = pe.world();
                 world.barrier()?;
                 assert!(world.rank() != Rank(round % 4), "as planned");
@@ -66,7 +66,7 @@ fn the_next_job_is_sound() {
             assert!(
                 matches!(outcome, Err(Error::PeFailed { rank, .. }) if rank == Rank(round % 4))
             );
-            let sums = Pes::threads(4).run(|pe| pe.world().reduce(1, Sum, Rank(3)));
+            let sums = Job::threads(4).run(|pe| pe.world().reduce(1, Sum, Rank(3)));
             let sums = sums.expect("a job that goes well");
             assert_eq!(sums[3], Some(4));
         }

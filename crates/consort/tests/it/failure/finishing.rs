@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use consort::{
-    Error, Pes, Rank, Waiting, symmetric::Until, sync_modes::SyncModes, tune::Collective,
+    Error, Job, Rank, Waiting, symmetric::Until, sync_modes::SyncModes, tune::Collective,
 };
 use consort_conformance::{
     registry::one_each_on_slices,
@@ -24,7 +24,7 @@ fn a_pe_that_finishes_early_is_named() {
                 for quitter in (0..4).map(Rank) {
                     note(format!("{collective} by {candidate}, PE {quitter} finishes"));
                     let since = Instant::now();
-                    let pes = Pes::threads(4).force(collective, candidate.clone());
+                    let pes = Job::threads(4).force(collective, candidate.clone());
                     let outcome = pes.run(|pe| {
                         let world = pe.world();
                         call(world, collective, words, SyncModes::MINE)?;
@@ -55,7 +55,7 @@ fn wait_that_no_pe_can_end_fails() {
     alone(LIMIT, || {
         for waiting in Waiting::EVERY {
             let since = Instant::now();
-            let outcome = Pes::threads(3).waiting(waiting).run(|pe| {
+            let outcome = Job::threads(3).waiting(waiting).run(|pe| {
                 let world = pe.world();
                 let word = world.symmetric::<u64>(1)?;
                 if world.rank() == Rank(1) {

@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Pes, Rank, Waiting,
+    Job, Rank, Waiting,
     ops::Sum,
     symmetric::Until,
     sync_modes::SyncModes,
@@ -33,7 +33,7 @@ fn instead_of_entering(collective: Collective, waiting: Waiting) {
                 for words in if collective == Collective::Barrier { &words[..1] } else { &words } {
                     let words = *words;
                     note(format!("{candidate}, {words} words, PE {victim} panics"));
-                    let pes = Pes::threads(PES).waiting(waiting).heap_bytes(1 << 16);
+                    let pes = Job::threads(PES).waiting(waiting).heap_bytes(1 << 16);
                     let pes = pes.force(collective, candidate.clone());
                     let error = fails(pes, PES, victim, |pe, moment| {
                         let world = pe.world();
@@ -90,7 +90,7 @@ fn strict_calls_fail() {
     alone(LIMIT, || {
         for barrier in one_each(Collective::Barrier) {
             for victim in (0..5).map(Rank) {
-                let pes = Pes::threads(5).force(Collective::Barrier, barrier.clone());
+                let pes = Job::threads(5).force(Collective::Barrier, barrier.clone());
                 fails(pes.heap_bytes(1 << 16), 5, victim, |pe, moment| {
                     let world = pe.world();
                     call(world, Collective::Reduce, 10, SyncModes::STRICT)?;
@@ -112,7 +112,7 @@ fn waits_for_credits_fail() {
     alone(LIMIT, || {
         for waiting in Waiting::EVERY {
             for (root, victim) in [(Rank(0), Rank(2)), (Rank(2), Rank(0)), (Rank(1), Rank(1))] {
-                let pes = Pes::threads(3).waiting(waiting).heap_bytes(1 << 16);
+                let pes = Job::threads(3).waiting(waiting).heap_bytes(1 << 16);
                 let pes = pes.force(Collective::Reduce, Candidate::new("flat"));
                 let pes = pes.force(Collective::Broadcast, Candidate::new("flat"));
                 fails(pes, 3, victim, |pe, moment| {
@@ -124,7 +124,7 @@ fn waits_for_credits_fail() {
                         moment.is_now();
                         panic!("as planned");
                     }
-                    let team = world.with(SyncModes::LOOSE);
+                    let team = world.with_sync(SyncModes::LOOSE);
                     if victim == root {
                         // A PE that contributes to a reduction does not wait.
                         call_on(|| team.reduce_symmetric(&data, &sum, Sum, root))
@@ -142,7 +142,7 @@ fn waits_for_credits_fail() {
 fn waits_for_credits_of_groups_fail() {
     alone(LIMIT, || {
         for victim in [Rank(69), Rank(30)] {
-            let pes = Pes::threads(70).waiting(Waiting::SpinYieldPark).heap_bytes(1 << 16);
+            let pes = Job::threads(70).waiting(Waiting::SpinYieldPark).heap_bytes(1 << 16);
             let pes = pes.force(Collective::Broadcast, Candidate::new("flat"));
             fails(pes, 70, victim, |pe, moment| {
                 let world = pe.world();
@@ -152,7 +152,7 @@ fn waits_for_credits_of_groups_fail() {
                     moment.is_now();
                     panic!("as planned");
                 }
-                call_on(|| world.with(SyncModes::LOOSE).broadcast_symmetric(&data, Rank(0)))
+                call_on(|| world.with_sync(SyncModes::LOOSE).broadcast_symmetric(&data, Rank(0)))
             });
         }
     });
@@ -165,7 +165,7 @@ fn broadcasts_by_puts_fail() {
         for waiting in Waiting::EVERY {
             for victim in (0..4).map(Rank) {
                 let by = Candidate::new("knomial_put").with("radix", 2);
-                let pes = Pes::threads(4).waiting(waiting).heap_bytes(1 << 16);
+                let pes = Job::threads(4).waiting(waiting).heap_bytes(1 << 16);
                 let pes = pes.force(Collective::Broadcast, by);
                 fails(pes, 4, victim, |pe, moment| {
                     let world = pe.world();
@@ -186,7 +186,7 @@ fn broadcasts_by_puts_fail() {
 fn waits_for_a_word_fail() {
     alone(LIMIT, || {
         for waiting in Waiting::EVERY {
-            let pes = Pes::threads(3).waiting(waiting).heap_bytes(1 << 16);
+            let pes = Job::threads(3).waiting(waiting).heap_bytes(1 << 16);
             fails(pes, 3, Rank(1), |pe, moment| {
                 let world = pe.world();
                 let word = world.symmetric::<u64>(1)?;

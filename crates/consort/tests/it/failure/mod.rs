@@ -11,14 +11,13 @@ use std::{
 };
 
 use consort::{
-    Error, Pe, Pes, Rank, Result, Team,
+    Error, JobBuilder, Pe, Rank, Result, Team,
     ops::Sum,
     sync_modes::SyncModes,
     tune::{Candidate, Collective},
 };
 use consort_collectives::{Setting, serves};
 use consort_fabric::{OperatorClass, Query};
-use consort_native::Job;
 
 use crate::{
     data::{count, source_blocks, target_blocks},
@@ -45,7 +44,7 @@ impl Moment {
 /// Runs a program that fails on `victim`, which records the time, and checks the errors that all
 /// others must get. Returns the job's error.
 fn fails<R: Send>(
-    pes: Pes,
+    pes: JobBuilder,
     count: usize,
     victim: Rank,
     program: impl Fn(&Pe, &Moment) -> Result<R> + Sync,
@@ -87,7 +86,7 @@ fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
 /// Makes one call of `collective`, on symmetric buffers if the modes let PEs leave early.
 fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
     let root = Rank(1);
-    let team = world.with(sync);
+    let team = world.with_sync(sync);
     let is_root = world.rank() == root;
     let source = vec![1_u64; source_blocks(collective, world.size(), is_root) * words];
     let mut target = vec![0; target_blocks(collective, world.size(), is_root) * words];
@@ -106,7 +105,7 @@ fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: usize)
             operator: OperatorClass::Commutative,
             symmetric: false,
         };
-        serves(&Setting::of(&query, Job::capabilities_of(pes)), candidate)
+        serves(&Setting::of(&query, consort_native::Job::capabilities_of(pes)), candidate)
     };
     let served: Vec<usize> = [1, 12, 100, 2500].into_iter().filter(is_served).collect();
     [*served.first().expect("one of them"), *served.last().expect("one of them")]

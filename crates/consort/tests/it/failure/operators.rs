@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank,
+    Error, Job, Rank,
     tune::{Candidate, Collective},
 };
 use consort_conformance::{
@@ -32,7 +32,7 @@ fn an_operator_may_panic() {
                     break;
                 }
                 note(format!("{candidate}, the operator panics on PE {culprit}"));
-                let pes = Pes::threads(PES).force(Collective::Reduce, candidate.clone());
+                let pes = Job::threads(PES).force(Collective::Reduce, candidate.clone());
                 let outcome = pes.run(|pe| {
                     let world = pe.world();
                     let me = world.rank();
@@ -104,7 +104,7 @@ fn owner_stays_while_a_peer_copies() {
             PANICKING.store(false, SeqCst);
             let too_early = AtomicBool::new(false);
             let shared = Candidate::new("shared").with("chunk_bytes", 4096);
-            let outcome = Pes::threads(3).force(Collective::Reduce, shared).run(|pe| {
+            let outcome = Job::threads(3).force(Collective::Reduce, shared).run(|pe| {
                 let world = pe.world();
                 let me = world.rank();
                 let source = vec![1; 5000];

@@ -37,7 +37,7 @@ fn at_random(seed: u64, helpers: bool) {
                     note(format!("TEST_SEED={seed}, {pes} PEs, step {step}"));
                 }
                 let every: Vec<_> = SyncModes::every().collect();
-                let team = program.pick(&teams).with(*program.pick(&every));
+                let team = program.pick(&teams).with_sync(*program.pick(&every));
                 let root = nth(team.size(), program.below(32));
                 let call = Call {
                     collective: *program.pick(&Collective::EVERY),
@@ -53,7 +53,7 @@ fn at_random(seed: u64, helpers: bool) {
                         let mut target = vec![0; call.target_len(me)];
                         let source = call.source::<u64>(me);
                         slices(
-                            team.with(SyncModes::MINE),
+                            team.with_sync(SyncModes::MINE),
                             call.collective,
                             &source,
                             &mut target,

@@ -37,7 +37,7 @@ fn borrowed_slices_are_filled_when_the_scope_ends() {
             assert!(all.iter().enumerate().all(|(at, &x)| x == (at / len) as u64));
         }
         let (source, mut target) = ([1; 5], [1; 6]);
-        let loose = world.with(SyncModes::LOOSE);
+        let loose = world.with_sync(SyncModes::LOOSE);
         let error = loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
         assert!(matches!(error, Err(Error::Call(CallError::BorrowedSlice(_)))));
         let error = world.overlap(|scope| scope.start_all_to_all(&source, &mut target).map(drop));

@@ -40,7 +40,7 @@ fn every_root_in_symmetric_memory(pes: usize, collective: Collective, forced: Op
                     received.put(me, 0, &blank(received.len()))?;
                     source.put(me, 0, &call.source(me))?;
                     world.barrier()?;
-                    let team = world.with(sync);
+                    let team = world.with_sync(sync);
                     team.start_symmetric(collective, &source, &target, affine, root)?.wait()?;
                     // With exit mode None, data may still be moving.
                     world.barrier()?;

@@ -1,12 +1,12 @@
 //! Atomic operations on words of other PEs.
 
-use consort::{Pes, Rank, ops::Sum, symmetric::Atomic};
+use consort::{Job, Rank, ops::Sum, symmetric::Atomic};
 
 use crate::jobs::on;
 
 #[test]
 fn each_atomic_operation_does_what_its_name_says() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let words = world.symmetric::<u64>(4)?;
         let other = world.right();
         let index = world.rank().index();
@@ -34,7 +34,7 @@ fn each_atomic_operation_does_what_its_name_says() {
 fn atomics_from_all_pes_lose_nothing() {
     const ROUNDS: u64 = 2000;
     for pes in [2, 7] {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             let (me, pes) = (u64::from(world.rank().0), world.size() as u64);
             let words = world.symmetric::<u64>(6)?;
             let at = Rank::new(world.size() - 1);

@@ -1,7 +1,7 @@
 //! The symmetric heap: allocation, exhaustion, bounds.
 
 use consort::{
-    Error, Pes, Rank, Result, Symmetric,
+    Error, Job, Rank, Result, Symmetric,
     error::CallError,
     symmetric::{Signal, Until},
 };
@@ -15,7 +15,7 @@ fn exhausted<T>(result: Result<T>) -> bool {
 
 #[test]
 fn memory_is_zero_and_is_used_again() {
-    on(Pes::threads(3).heap_bytes(1 << 16), |world| {
+    on(Job::threads(3).heap_bytes(1 << 16), |world| {
         for round in 0..200 {
             let one = world.symmetric::<u64>(1000)?;
             let two = world.symmetric::<u8>(1 + round)?;
@@ -38,7 +38,7 @@ fn memory_is_zero_and_is_used_again() {
 
 #[test]
 fn exhaustion_fails_on_all_and_the_job_goes_on() {
-    let errors = on(Pes::threads(4).heap_bytes(1 << 12), |world| {
+    let errors = on(Job::threads(4).heap_bytes(1 << 12), |world| {
         let held = world.symmetric::<u64>(256)?;
         let error = world.symmetric::<u64>(257).map(|_| ()).expect_err("2056 bytes");
         let none = world.symmetric::<u64>(usize::MAX);
@@ -68,7 +68,7 @@ fn exhaustion_fails_on_all_and_the_job_goes_on() {
 
 #[test]
 fn empty_allocation_fits_a_full_heap() {
-    on(Pes::threads(2).heap_bytes(128), |world| {
+    on(Job::threads(2).heap_bytes(128), |world| {
         let all = world.symmetric::<u8>(128)?;
         let none = world.symmetric::<u64>(0)?;
         assert!(none.is_empty());
@@ -82,7 +82,7 @@ fn empty_allocation_fits_a_full_heap() {
 /// A PE that still holds a block prevents its reuse.
 #[test]
 fn memory_is_kept_as_long_as_one_pe_holds_it() {
-    on(Pes::threads(3).heap_bytes(1024), |world| {
+    on(Job::threads(3).heap_bytes(1024), |world| {
         let keeper = world.rank() == Rank(1);
         let mut held = Some(world.symmetric::<u64>(128)?);
         if !keeper {
@@ -100,7 +100,7 @@ fn memory_is_kept_as_long_as_one_pe_holds_it() {
 
 #[test]
 fn out_of_bounds_access_is_an_error() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let me = world.rank();
         let memory = world.symmetric::<u64>(4)?;
         let flags = world.symmetric::<u64>(1)?;
@@ -148,7 +148,7 @@ fn memory_is_committed_only_on_use() {
         let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
         pages.expect("a number of pages")
     }
-    let grown = on(Pes::threads(4).heap_bytes(512 << 20), |world| {
+    let grown = on(Job::threads(4).heap_bytes(512 << 20), |world| {
         let before = resident_pages();
         let memory = world.symmetric::<u64>(1000)?;
         memory.store(999, 1)?;

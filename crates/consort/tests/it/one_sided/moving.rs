@@ -1,6 +1,6 @@
 //! Puts and gets: the places where data arrives.
 
-use consort::{Error, Pes, Rank, error::CallError, ops::Sum};
+use consort::{Error, Job, Rank, error::CallError, ops::Sum};
 
 use super::WORDS;
 use crate::{data::contribution, jobs::on};
@@ -8,7 +8,7 @@ use crate::{data::contribution, jobs::on};
 #[test]
 fn put_data_arrives_and_can_be_got() {
     for pes in [1, 2, 5] {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             let (me, pes) = (world.rank(), world.size());
             let memory = world.symmetric::<u64>(WORDS * pes)?;
             assert_eq!((memory.len(), memory.is_empty()), (WORDS * pes, false));
@@ -42,7 +42,7 @@ fn put_data_arrives_and_can_be_got() {
 
 #[test]
 fn elements_of_any_size_are_placed_right() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let odd = world.symmetric::<[u8; 3]>(100)?;
         let large = world.symmetric::<[u64; 700]>(3)?;
         let floats = world.symmetric::<f32>(5)?;
@@ -65,7 +65,7 @@ fn elements_of_any_size_are_placed_right() {
 #[test]
 fn got_data_is_combined_with_the_target() {
     for pes in [1, 2, 5] {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             let memory = world.symmetric::<u64>(WORDS)?;
             let mine = contribution(u64::from(world.rank().0), world.rank(), WORDS);
             memory.put(world.rank(), 0, &mine)?;
@@ -89,7 +89,7 @@ fn got_data_is_combined_with_the_target() {
 
 #[test]
 fn single_elements_are_put_and_got() {
-    on(Pes::threads(3), |world| {
+    on(Job::threads(3), |world| {
         let (me, right) = (world.rank(), world.right());
         let table = world.symmetric::<[u8; 3]>(5)?;
         let of = |from: Rank, index: u8| [from.0.to_le_bytes()[0], index, 7];

@@ -1,7 +1,7 @@
 //! Signals and fences: data arrives before the word that announces it.
 
 use consort::{
-    Pes, Rank,
+    Job, Rank,
     symmetric::{Signal, Until},
 };
 use consort_conformance::data::Random;
@@ -12,7 +12,7 @@ use crate::jobs::on;
 /// A PE that sees the signal sees the data, although the buffer is reused again and again.
 #[test]
 fn signal_arrives_after_its_data() {
-    on(Pes::threads(4), |world| {
+    on(Job::threads(4), |world| {
         let pes = world.size();
         let data = world.symmetric::<u64>(64 * pes)?;
         let flags = world.symmetric::<u64>(pes)?;
@@ -43,7 +43,7 @@ fn signal_arrives_after_its_data() {
 /// Without a signal operation: put, fence, put of a flag.
 #[test]
 fn a_fence_orders_puts() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let data = world.symmetric::<u64>(300)?;
         let flag = world.symmetric::<u64>(2)?;
         for round in 1..=2000 {
@@ -66,7 +66,7 @@ fn a_fence_orders_puts() {
 
 #[test]
 fn plain_signal_follows_fenced_puts() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let (data, flags) = (world.symmetric::<u64>(WORDS)?, world.symmetric::<u64>(1)?);
         for round in 1..=20 {
             if world.rank() == Rank(0) {

@@ -3,7 +3,7 @@
 use std::thread;
 
 use consort::{
-    Error, Pes, Rank,
+    Error, Job, Rank,
     error::{CallError, HeapError},
     ops::Max,
     symmetric::{Atomic, Signal, SymmetricRange, Until},
@@ -13,7 +13,7 @@ use crate::jobs::on;
 
 #[test]
 fn operations_on_a_range_count_from_its_first_element() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let (me, other) = (world.rank(), world.right());
         let table = world.symmetric::<u32>(40)?;
         table.fill(9)?;
@@ -46,14 +46,14 @@ fn operations_on_a_range_count_from_its_first_element() {
 
 #[test]
 fn words_of_a_range_are_signalled_and_shared() {
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let other = world.right();
         let (data, words) = (world.symmetric::<u8>(30)?, world.symmetric::<usize>(6)?);
         let (end, flags) = (data.range(27..)?, words.range(4..)?);
         end.put_signal(other, 1, &[5, 6], &flags, 1, Signal::Add(1))?;
         assert_eq!(flags.wait_until(1, Until::AtLeast(1))?, 1);
         assert_eq!((words.load(5)?, data.load(28)?, data.load(29)?), (1, 5, 6));
-        let arrived = world.counter()?;
+        let arrived = world.completion_counter()?;
         end.put_counted(other, 0, &[4], &arrived)?;
         arrived.wait(1)?;
         assert_eq!(end.to_vec()?, [4, 5, 6]);
@@ -76,7 +76,7 @@ fn words_of_a_range_are_signalled_and_shared() {
 
 #[test]
 fn access_outside_a_range_is_an_error() {
-    on(Pes::threads(1), |world| {
+    on(Job::threads(1), |world| {
         let table = world.symmetric::<u64>(10)?;
         let me = Rank(0);
         let range = table.range(4..8)?;
@@ -100,7 +100,7 @@ fn access_outside_a_range_is_an_error() {
 /// Longer than the size of a copy, and not a multiple of it; and zero-sized elements.
 #[test]
 fn fill_reaches_every_element() {
-    on(Pes::threads(1).heap_bytes(1 << 20), |world| {
+    on(Job::threads(1).heap_bytes(1 << 20), |world| {
         for len in [0, 1, 511, 512, 513, 514, 1024, 1026, 5000] {
             let table = world.symmetric::<u64>(len + 2)?;
             table.range(1..=len)?.fill(3)?;
@@ -121,7 +121,7 @@ fn fill_reaches_every_element() {
 /// A range keeps its allocation alive.
 #[test]
 fn memory_is_kept_as_long_as_a_range_holds_it() {
-    on(Pes::threads(2).heap_bytes(1024), |world| {
+    on(Job::threads(2).heap_bytes(1024), |world| {
         let range: SymmetricRange<'_, u64> = world.symmetric::<u64>(128)?.range(100..101)?;
         let exhausted = world.symmetric::<u64>(1).map(drop);
         assert!(matches!(exhausted, Err(Error::Memory(HeapError::Exhausted { .. }))));

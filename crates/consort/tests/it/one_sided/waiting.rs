@@ -6,7 +6,7 @@ use std::{
 };
 
 use consort::{
-    Pes, Rank,
+    Job, Rank,
     symmetric::{Atomic, Until},
 };
 
@@ -15,7 +15,7 @@ use crate::jobs::on;
 #[test]
 fn each_wait_ends_when_its_condition_holds() {
     for waiting in consort::Waiting::EVERY {
-        on(Pes::threads(2).waiting(waiting), |world| {
+        on(Job::threads(2).waiting(waiting), |world| {
             let word = world.symmetric::<u64>(1)?;
             let answer = world.symmetric::<u64>(1)?;
             word.store(0, 10)?;
@@ -44,7 +44,7 @@ fn each_wait_ends_when_its_condition_holds() {
 /// A plain put also wakes a sleeping PE.
 #[test]
 fn a_put_ends_a_wait() {
-    let parks = Pes::threads(3).waiting(consort::Waiting::SpinYieldPark);
+    let parks = Job::threads(3).waiting(consort::Waiting::SpinYieldPark);
     on(parks, |world| {
         let word = world.symmetric::<u64>(1)?;
         if world.rank() == Rank(0) {
@@ -64,9 +64,9 @@ fn a_put_ends_a_wait() {
 #[test]
 fn a_wait_ends_when_its_time_is_over() {
     const LIMIT: Duration = Duration::from_millis(20);
-    on(Pes::threads(2), |world| {
+    on(Job::threads(2), |world| {
         let word = world.symmetric::<u64>(1)?;
-        let counter = world.counter()?;
+        let counter = world.completion_counter()?;
         if world.rank() == Rank(1) {
             thread::sleep(10 * LIMIT);
             word.put_counted(Rank(0), 0, &[7], &counter)?;
@@ -97,10 +97,10 @@ fn a_wait_ends_when_its_time_is_over() {
 #[test]
 fn a_wait_without_peers_ends_by_a_handle_or_the_clock() {
     const LATE: Duration = Duration::from_millis(100);
-    let ended = Pes::threads(3).run(|pe| {
+    let ended = Job::threads(3).run(|pe| {
         let world = pe.world();
         let word = world.symmetric::<u64>(2)?;
-        let counter = world.counter()?;
+        let counter = world.completion_counter()?;
         if world.rank() != Rank(0) {
             return Ok(());
         }
@@ -121,7 +121,7 @@ fn a_wait_without_peers_ends_by_a_handle_or_the_clock() {
 /// A PE that polls a word gets the error of a peer's panic.
 #[test]
 fn operations_notice_that_the_job_has_failed() {
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         let world = pe.world();
         let word = world.symmetric::<u64>(1)?;
         assert!(world.rank() == Rank(0), "on purpose");
@@ -136,7 +136,7 @@ fn operations_notice_that_the_job_has_failed() {
 /// The smaller of two limits applies: one fails the job, and the other ends the wait.
 #[test]
 fn a_longer_limit_does_not_replace_a_shorter_one() {
-    let ended = Pes::threads(2).run(|pe| {
+    let ended = Job::threads(2).run(|pe| {
         let world = pe.world();
         let word = world.symmetric::<u64>(1)?;
         if world.rank() == Rank(1) {
@@ -144,9 +144,9 @@ fn a_longer_limit_does_not_replace_a_shorter_one() {
             return Ok(());
         }
         let [short, long] = [Duration::from_millis(100), Duration::from_secs(100)];
-        let none = pe.within(long, || word.wait_until_timeout(0, Until::Equals(1), short))?;
+        let none = pe.with_timeout(long, || word.wait_until_timeout(0, Until::Equals(1), short))?;
         assert_eq!(none, None);
-        pe.within(short, || word.wait_until_timeout(0, Until::Equals(1), long)).map(drop)
+        pe.with_timeout(short, || word.wait_until_timeout(0, Until::Equals(1), long)).map(drop)
     });
     assert!(matches!(ended, Err(consort::Error::TimedOut(_))), "{ended:?}");
 }
@@ -155,9 +155,9 @@ fn a_longer_limit_does_not_replace_a_shorter_one() {
 #[test]
 fn a_limit_counts_while_a_helper_computes() {
     const LONG: Duration = Duration::from_millis(1500);
-    let ended = Pes::threads(2).helper_threads().run(|pe| {
+    let ended = Job::threads(2).helper_threads().run(|pe| {
         let world = pe.world();
-        let counter = world.counter()?;
+        let counter = world.completion_counter()?;
         let slow = |a: u64, b: u64| {
             thread::sleep(LONG);
             a + b

@@ -45,7 +45,7 @@ fn result_drop_panic_after_a_failure_is_contained() {
 #[test]
 fn result_drop_panic_after_a_mismatch_is_contained() {
     fails(|pe| {
-        let world = pe.world().with(SyncModes::LOOSE);
+        let world = pe.world().with_sync(SyncModes::LOOSE);
         if world.rank() == Rank(0) {
             thread::sleep(Duration::from_millis(20));
             return Ok(Bad(2));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank, Result, Team,
+    Error, JobBuilder, Rank, Result, Team,
     error::{CallError, PlanError},
     ops::Operator,
     sync_modes::SyncModes,
@@ -30,7 +30,7 @@ const PANICS: [(bool, &str); 2] = [(true, "no sums here"), (false, "no message")
 
 /// An operator panics on `culprit`, which continues if it `catches`; checks the PEs' errors.
 fn an_operator_panics(
-    (launch, pes): (Pes, usize),
+    (launch, pes): (JobBuilder, usize),
     culprit: Rank,
     (has_text, text): (bool, &str),
     catches: bool,
@@ -112,7 +112,7 @@ fn operators_panic_in(collective: Collective, sync: SyncModes) {
                                 let target = target_blocks(collective, pes, is_root);
                                 let source = vec![1_u64; source * words];
                                 let mut target = vec![0; target * words];
-                                let (team, root) = (world.with(sync), Rank(1));
+                                let (team, root) = (world.with_sync(sync), Rank(1));
                                 typed::slices(team, collective, &source, &mut target, add, root)
                             };
                             let panicked =

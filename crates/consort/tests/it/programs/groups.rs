@@ -130,7 +130,7 @@ impl Division {
             }
             Self::Listed { seed } => {
                 let list: Vec<Rank> = listed(seed, size).into_iter().map(Rank::new).collect();
-                vec![parent.of(&list)?]
+                vec![parent.subset(&list)?]
             }
             Self::Grid { seed } => {
                 let Grid { row, column } = parent.cartesian(rows(seed, size))?;

@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use consort::{Error, Pe, Pes, Result};
+use consort::{Error, Job, Pe, Result};
 use consort_conformance::turns::note;
 
 use super::{
@@ -125,7 +125,7 @@ fn play_role(pe: &Pe, program: &Program, role: &Role, states: &States<'_>) -> Re
 /// Launches a program.
 pub(super) fn launch(program: &Program, roles: &[Role], title: &str) -> Report {
     let mut pes =
-        Pes::threads(program.pes as usize).heap_bytes(program.heap_bytes).without_wisdom();
+        Job::threads(program.pes as usize).heap_bytes(program.heap_bytes).without_wisdom();
     if let Some(waiting) = program.waiting {
         pes = pes.waiting(waiting);
     }

@@ -102,7 +102,7 @@ impl<'c, 'p> Player<'c, 'p> {
         let team = self.team(call.slot)?;
         let group = group_of(&self.program.slots[call.slot], self.me)?;
         let part = Part { call, size: group.len(), me: position(group, self.me) };
-        Some((team.with(call.sync), part))
+        Some((team.with_sync(call.sync), part))
     }
 
     fn step(

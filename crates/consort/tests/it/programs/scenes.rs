@@ -149,7 +149,7 @@ fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
 fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (me, pes, len) = (team.rank(), team.size(), length(seed));
     let inbox = team.symmetric::<u64>(len * pes)?;
-    let (arrived, fetched) = (team.counter()?, team.counter()?);
+    let (arrived, fetched) = (team.completion_counter()?, team.completion_counter()?);
     for to in team.ranks() {
         let data = words(seed ^ u64::from(to.0) << 32, me, len);
         inbox.put_counted(to, me.index() * len, &data, &arrived)?;

@@ -26,7 +26,7 @@ use std::{
 };
 
 use consort::{
-    Pes, Rank, Result, Symmetric, Team,
+    Job, Rank, Result, Symmetric, Team,
     ops::Sum,
     sync_modes::{SyncMode, SyncModes},
     tune::{Algorithms, Candidate, Collective, Query},
@@ -188,7 +188,7 @@ impl<'p> Scene<'_, 'p> {
 
     /// Makes the call.
     fn call(&self, sync: SyncModes) -> Result<()> {
-        let team = self.world.with(sync);
+        let team = self.world.with_sync(sync);
         let (collective, source, target) = (self.query.collective, self.source, self.target);
         self.mark(Step::Enters);
         if self.query.operator == OperatorClass::Ordered {
@@ -233,7 +233,7 @@ fn each_call(
         let mut served = BTreeSet::new();
         for pes in [2, 3] {
             let marks: Marks = Default::default();
-            let all = Pes::threads(pes).run(|pe| plays(pe.world(), &marks, &syncs, &play));
+            let all = Job::threads(pes).run(|pe| plays(pe.world(), &marks, &syncs, &play));
             let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
             served.extend(all.into_iter().flatten());
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use consort::{
-    Error, Pes, Rank, Team,
+    Error, Job, Rank, Team,
     error::CallError,
     ops::Sum,
     sync_modes::{SyncMode, SyncModes},
@@ -58,7 +58,7 @@ fn no_pe_leaves_a_slice_call_before_all_enter() {
             for pes in [2, 3] {
                 note(format!("{collective} by {candidate} on {pes} PEs"));
                 let late_in = AtomicU32::new(0);
-                let launch = Pes::threads(pes).force(collective, candidate.clone());
+                let launch = Job::threads(pes).force(collective, candidate.clone());
                 let served = launch.run(|pe| {
                     let (world, mut call, mut served) = (pe.world(), 0, 0);
                     for (sync, words) in modes().flat_map(|sync| WORDS.map(|words| (sync, words))) {
@@ -68,7 +68,7 @@ fn no_pe_leaves_a_slice_call_before_all_enter() {
                                 thread::sleep(APART);
                                 late_in.store(call, Release);
                             }
-                            if !is_served(world.with(sync), collective, words)? {
+                            if !is_served(world.with_sync(sync), collective, words)? {
                                 world.barrier()?;
                                 continue;
                             }
@@ -95,11 +95,11 @@ fn a_word_in_chunks_arrives_whole() {
         if radix { candidate.with("radix", 2) } else { candidate }
     };
     let all = alone(LIMIT, move || {
-        let launch = Pes::threads(2)
+        let launch = Job::threads(2)
             .force(Collective::Broadcast, chunks("pipelined", true))
             .force(Collective::Reduce, chunks("chain", false));
         launch.run(|pe| {
-            let world = pe.world().with(SyncModes::STRICT);
+            let world = pe.world().with_sync(SyncModes::STRICT);
             let mut data = if world.rank() == Rank(0) { [3_u32, 4] } else { [0; 2] };
             world.broadcast_slice(&mut data, Rank(0))?;
             let mut sums = if world.rank() == Rank(1) { vec![0; 2] } else { Vec::new() };

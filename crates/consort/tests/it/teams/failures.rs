@@ -42,7 +42,7 @@ fn making_teams_must_match() {
     let error = fails(3, move |world| world.strided(Rank(odd(world).into()), 1, 2).map(drop));
     assert_names(&error, ["PE 1 called strided(1, 1, 2)", "called strided(0, 1, 2)"]);
     let error = fails(3, move |world| {
-        if odd(world) { world.of(&[Rank(2)]).map(drop) } else { world.cartesian(3).map(drop) }
+        if odd(world) { world.subset(&[Rank(2)]).map(drop) } else { world.cartesian(3).map(drop) }
     });
     assert_names(&error, ["PE 1 called of(2)", "called cartesian(3)"]);
     let error = fails(3, move |world| {
@@ -111,7 +111,7 @@ fn a_ring_of_teams() {
                 let world = pe.world();
                 let mut pairs = Vec::new();
                 for first in (0..5).map(Rank) {
-                    pairs.push(world.of(&[first, first.plus(1, 5)])?);
+                    pairs.push(world.subset(&[first, first.plus(1, 5)])?);
                 }
                 let pair = |first: Rank| pairs[first.index()].expect("in both");
                 pair(world.left()).barrier()?;
@@ -127,9 +127,9 @@ fn a_ring_of_teams() {
 #[test]
 fn pe_that_waits_long_is_not_stuck() {
     on(pes_of(4), |world| {
-        let world = world.with(SyncModes::LOOSE);
+        let world = world.with_sync(SyncModes::LOOSE);
         let low = world.strided(Rank(0), 1, 3)?;
-        let pair = world.of(&[Rank(0), Rank(2)])?;
+        let pair = world.subset(&[Rank(0), Rank(2)])?;
         // In the first, 2 waits for the root, 1. In the second, 0 waits for 2, and has not begun
         // the first.
         if world.rank() == Rank(1) {

@@ -22,14 +22,14 @@ fn freed_team_is_reported() {
         }
         let team = world.strided(Rank(0), 1, 4)?.expect("all are in it");
         let memory = team.symmetric::<u64>(4)?;
-        let counter = team.counter()?;
+        let counter = team.completion_counter()?;
         let freed = Some(Error::Call(CallError::Freed));
         team.free()?;
         assert_eq!(team.barrier().err(), freed);
-        assert_eq!(team.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
+        assert_eq!(team.with_sync(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
         assert_eq!(team.all_reduce(1, Sum).err(), freed);
         assert_eq!(team.split(Some(1), 0).err(), freed);
-        assert_eq!(team.of(&[]).err(), freed);
+        assert_eq!(team.subset(&[]).err(), freed);
         assert_eq!(team.symmetric::<u8>(1).err(), freed);
         assert_eq!(team.async_broadcasts(|_, _| ()).err(), freed);
         assert_eq!(team.free().err(), freed);
@@ -49,7 +49,7 @@ fn call_on_a_freed_team_affects_no_other() {
     on(pes_of(5).without_wisdom().online(0.5), |world| {
         let mut sums = [0; 1000];
         let is_first = world.rank() == Rank(0);
-        let old = world.of(&[Rank(0), Rank(1)])?;
+        let old = world.subset(&[Rank(0), Rank(1)])?;
         if let Some(old) = old {
             old.free()?;
         }

@@ -22,7 +22,7 @@ fn interleaved(seed: u64) {
     let waiting = *random.pick(&[Waiting::SpinYield, Waiting::SpinYieldPark]);
     let outcome = alone(LIMIT, move || {
         pes_of(pes).waiting(waiting).run(|pe| {
-            let world = pe.world().with(SyncModes::LOOSE);
+            let world = pe.world().with_sync(SyncModes::LOOSE);
             let grid = world.cartesian(rows)?;
             let (mut program, mut own) = (Random(seed), Random(seed ^ u64::from(world.rank().0)));
             for step in 0..STEPS {

@@ -19,7 +19,7 @@ fn split_uses_colour_key_and_rank() {
             let me = world.rank().0;
             let color = (me != 6).then_some(me % 2 * 1000);
             let key = if me < 4 { 5 - i64::from(me) } else { i64::MIN };
-            let team = world.with(SyncModes::LOOSE).split(color, key)?;
+            let team = world.with_sync(SyncModes::LOOSE).split(color, key)?;
             let team = team.map(|team| {
                 assert_eq!(team.sync(), SyncModes::LOOSE);
                 assert_eq!(members(team)?[team.rank().index()], me);
@@ -39,9 +39,9 @@ fn lists_and_strides() {
     on(pes_of(6), |world| {
         let ranks = |list: &[u32]| list.iter().copied().map(Rank).collect::<Vec<_>>();
         for (team, expected) in [
-            (world.of(&ranks(&[5, 0, 3]))?, vec![5, 0, 3]),
-            (world.of(&ranks(&[2]))?, vec![2]),
-            (world.of(&[])?, vec![]),
+            (world.subset(&ranks(&[5, 0, 3]))?, vec![5, 0, 3]),
+            (world.subset(&ranks(&[2]))?, vec![2]),
+            (world.subset(&[])?, vec![]),
             (world.strided(Rank(1), 2, 3)?, vec![1, 3, 5]),
             (world.strided(Rank(5), -1, 6)?, vec![5, 4, 3, 2, 1, 0]),
             (world.strided(Rank(4), 0, 1)?, vec![4]),
@@ -103,7 +103,7 @@ fn invalid_teams_are_reported() {
             other => panic!("{other:?}"),
         };
         let outside = TeamError::Outside { rank: 4, pes: 4 };
-        assert_eq!(error_of(world.of(&[Rank(0), Rank(4)])), outside);
+        assert_eq!(error_of(world.subset(&[Rank(0), Rank(4)])), outside);
         assert!(outside.to_string().contains("ranks 0 to 3"));
         assert_eq!(error_of(world.strided(Rank(2), 2, 2)), outside);
         assert_eq!(
@@ -115,7 +115,7 @@ fn invalid_teams_are_reported() {
             TeamError::Twice { rank: Rank(1) }
         );
         assert_eq!(
-            error_of(world.of(&[Rank(2), Rank(1), Rank(2)])),
+            error_of(world.subset(&[Rank(2), Rank(1), Rank(2)])),
             TeamError::Twice { rank: Rank(2) }
         );
         assert_eq!(error_of(world.strided(Rank(3), 0, 2)), TeamError::Twice { rank: Rank(3) });
@@ -132,10 +132,10 @@ fn invalid_teams_are_reported() {
 #[test]
 fn grid_fails_only_on_pes_without_memory() {
     on(pes_of(4), |world| {
-        let pair = world.of(&[Rank(0), Rank(1)])?;
+        let pair = world.subset(&[Rank(0), Rank(1)])?;
         let mut singles = Vec::new();
         loop {
-            let single = world.of(&[Rank(0)]);
+            let single = world.subset(&[Rank(0)]);
             if world.all_reduce(u32::from(single.is_err()), Sum)? > 0 {
                 break;
             }

@@ -1,7 +1,7 @@
 //! The separate resources of a team: memory, counters, asynchronous broadcasts, choices.
 
 use consort::{
-    Error, Pes, Rank, Team,
+    Error, Job, Rank, Team,
     error::CallError,
     ops::{Max, Sum},
     symmetric::Until,
@@ -22,7 +22,7 @@ fn memory_of_a_team() {
         let (mine, sum) = (row.symmetric::<u64>(3)?, row.symmetric::<u64>(3)?);
         // At the same time, others allocate in their teams.
         let other = column.symmetric::<u64>(1 + row.rank().index() * 50)?;
-        let arrived = row.counter()?;
+        let arrived = row.completion_counter()?;
         let me = u64::from(world.rank().0);
         mine.put_counted(row.right(), row.rank().index(), &[me + 1], &arrived)?;
         mine.put_counted(row.rank(), row.rank().index(), &[me + 1], &arrived)?;
@@ -42,7 +42,7 @@ fn memory_of_a_team() {
         // A pair of the row, on the row's memory.
         let pair = row.strided(Rank(2), -2, 2)?;
         if let Some(pair) = pair {
-            pair.with(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
+            pair.with_sync(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
             assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
             mine.signal(Rank(1), 2, consort::symmetric::Signal::Add(10))?;
         } else {
@@ -83,8 +83,8 @@ fn choices_depend_on_the_team_size() {
         Collective::EVERY.map(of)
     }
     alone(LIMIT, || {
-        let alone = Pes::threads(2).without_wisdom().run(|pe| Ok(choices(pe.world())))?;
-        Pes::threads(16).without_wisdom().run(|pe| {
+        let alone = Job::threads(2).without_wisdom().run(|pe| Ok(choices(pe.world())))?;
+        Job::threads(16).without_wisdom().run(|pe| {
             let pair = pe.world().split(Some(pe.world().rank().0 / 2), 0)?.expect("a colour");
             assert_eq!(choices(pair), alone[0]);
             assert_ne!(choices(pe.world()), alone[0]);

@@ -4,7 +4,7 @@ mod reports;
 mod started;
 
 use consort::{
-    EAGER_BYTES, Error, Pes, Rank, Result, Team,
+    EAGER_BYTES, Error, Job, Rank, Result, Team,
     error::{CallError, TeamError},
     tune::Collective,
 };
@@ -40,7 +40,7 @@ fn around(team: &Team<'_>, len: usize) -> Result<()> {
 #[test]
 fn messages_of_any_length_go_around_rings() {
     for pes in [2_usize, 3, 4] {
-        let results = Pes::threads(pes).run(|pe| {
+        let results = Job::threads(pes).run(|pe| {
             let world = pe.world();
             LENGTHS.into_iter().try_for_each(|len| around(&world, len))?;
             // In another order of ranks, and with only some PEs.
@@ -54,7 +54,7 @@ fn messages_of_any_length_go_around_rings() {
 
 #[test]
 fn messages_keep_order_without_other_pes() {
-    let results = Pes::threads(4).run(|pe| {
+    let results = Job::threads(4).run(|pe| {
         let (world, mut last) = (pe.world(), [0]);
         for number in 0..1000 {
             match world.rank() {
@@ -73,7 +73,7 @@ fn messages_keep_order_without_other_pes() {
 
 #[test]
 fn a_pool_has_messages_in_each_region() {
-    let pool = Pes::threads(2).pool().unwrap();
+    let pool = Job::threads(2).pool().unwrap();
     for _ in 0..3 {
         let done = pool.run(|pe| around(&pe.world(), 10));
         assert!(done.is_ok(), "{:?}", done.err());
@@ -96,7 +96,7 @@ fn halo(team: &Team<'_>, len: usize) -> Result<()> {
 fn pes_that_all_send_first_get_messages_up_to_the_eager_size() {
     for nodes in [None, Some(Nodes::Blocks(1)), Some(Nodes::Blocks(2))] {
         let outcome = alone(LIMIT, move || {
-            let pes = Pes::threads(4);
+            let pes = Job::threads(4);
             let pes = nodes.map_or(pes.clone(), |nodes| pes.loopback([nodes; 2], 5));
             pes.run(|pe| {
                 let lens = [0, 1, 7, 1000, 1536, 1537, EAGER - 1, EAGER];
@@ -110,7 +110,7 @@ fn pes_that_all_send_first_get_messages_up_to_the_eager_size() {
 #[test]
 fn many_messages_are_sent_ahead_between_collectives() {
     let outcome = alone(LIMIT, || {
-        Pes::threads(2).run(|pe| {
+        Job::threads(2).run(|pe| {
             let (world, mut last) = (pe.world(), [0]);
             for round in 0..20 {
                 for number in 0..AHEAD {
@@ -130,7 +130,7 @@ fn many_messages_are_sent_ahead_between_collectives() {
 
 #[test]
 fn a_peer_is_another_pe_of_the_team() {
-    let done = Pes::threads(2).run(|pe| {
+    let done = Job::threads(2).run(|pe| {
         let world = pe.world();
         let (own, mut data) = (Err(Error::Call(CallError::OwnMessage { rank: world.rank() })), [1]);
         assert_eq!(world.send(world.rank(), &[1]), own);
@@ -146,7 +146,7 @@ fn a_peer_is_another_pe_of_the_team() {
 /// PEs of two nodes, with and without memory that both can access.
 #[test]
 fn messages_go_between_nodes() {
-    let done = Pes::threads(4)
+    let done = Job::threads(4)
         .loopback([Nodes::Blocks(2); 2], 1)
         .run(|pe| LENGTHS.into_iter().try_for_each(|len| around(&pe.world(), len)));
     assert!(done.is_ok(), "{:?}", done.err());
@@ -156,7 +156,7 @@ fn messages_go_between_nodes() {
 /// memory it is sent.
 #[test]
 fn message_refused_for_memory_is_sent_later() {
-    let results = Pes::threads(2).heap_bytes(1 << 20).run(|pe| {
+    let results = Job::threads(2).heap_bytes(1 << 20).run(|pe| {
         let world = pe.world();
         let message = |data: &mut [u64]| match world.rank() {
             Rank(0) => world.send(Rank(1), data),

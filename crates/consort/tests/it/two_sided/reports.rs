@@ -1,6 +1,6 @@
 //! Reports of messages that do not match.
 
-use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Team};
+use consort::{EAGER_BYTES, Error, Job, Rank, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
 /// Returns the error of a job of `pes` PEs that run `program`.
@@ -8,7 +8,7 @@ fn report(
     pes: usize,
     program: impl Fn(&Team<'_>) -> Result<()> + Copy + Send + Sync + 'static,
 ) -> String {
-    let outcome = alone(LIMIT, move || Pes::threads(pes).run(|pe| program(&pe.world())));
+    let outcome = alone(LIMIT, move || Job::threads(pes).run(|pe| program(&pe.world())));
     match outcome {
         Err(Error::Mismatched(why)) => why.to_string(),
         other => panic!("{other:?}"),
@@ -51,7 +51,7 @@ fn two_lengths_of_a_message_of_zero_sized_elements_are_reported() {
     let (sent, received) = ("send of 3 elements of () to PE 1", "receive of 5 elements of () from");
     assert_says(&why, &[sent, received, "same length and type"]);
     let done = alone(LIMIT, || {
-        Pes::threads(2).run(|pe| match pe.world().rank() {
+        Job::threads(2).run(|pe| match pe.world().rank() {
             Rank(0) => {
                 [3, 5, 3].into_iter().try_for_each(|len| pe.world().send(Rank(1), &vec![(); len]))
             }

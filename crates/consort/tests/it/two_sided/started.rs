@@ -1,6 +1,6 @@
 //! Messages in both directions at once, and nonblocking messages.
 
-use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Team, error::CallError, ops::Sum};
+use consort::{EAGER_BYTES, Error, Job, Rank, Result, Team, error::CallError, ops::Sum};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -14,9 +14,9 @@ fn everywhere(
     for kind in ["threads", "helpers", "nodes"] {
         let outcome = alone(LIMIT, move || {
             let all = match kind {
-                "threads" => Pes::threads(pes),
-                "helpers" => Pes::threads(pes).helper_threads(),
-                _ => Pes::threads(pes).loopback([Nodes::Blocks(1); 2], 9),
+                "threads" => Job::threads(pes),
+                "helpers" => Job::threads(pes).helper_threads(),
+                _ => Job::threads(pes).loopback([Nodes::Blocks(1); 2], 9),
             };
             all.run(|pe| program(&pe.world()))
         });
@@ -52,7 +52,7 @@ fn send_receive_exchanges_messages_of_any_length() {
 
 #[test]
 fn send_receive_with_oneself_copies() {
-    let done = Pes::threads(2).run(|pe| {
+    let done = Job::threads(2).run(|pe| {
         let (world, mut data) = (pe.world(), [0; 2]);
         let own = world.rank();
         world.send_receive(own, &[3, 4], own, &mut data)?;
@@ -116,7 +116,7 @@ fn scope_lends_its_slices_to_messages() {
 #[test]
 fn scope_waits_for_messages_of_a_late_peer() {
     let outcome = alone(LIMIT, || {
-        Pes::threads(3).run(|pe| {
+        Job::threads(3).run(|pe| {
             let (world, mut data) = (pe.world(), vec![0_u8; 2 * EAGER_BYTES]);
             match world.rank() {
                 Rank(0) => world.overlap(|scope| {

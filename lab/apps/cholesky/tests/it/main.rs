@@ -3,7 +3,7 @@
 
 use consort_sandbox as _;
 
-use consort::{Pe, Pes};
+use consort::{Job, Pe};
 use consort_apps_cholesky::{Cholesky, Error, Problem, check};
 use consort_apps_kernels::{
     command::Application, dense::NotPositiveDefinite, grid::Shape, mode::Mode, recorder::Recorder,
@@ -28,7 +28,7 @@ fn factors(pes: usize, shape: Shape, order: usize, block: usize) {
         assert_eq!(factors[0], factors[1], "{problem:?}");
         Ok::<_, Error>(())
     };
-    Pes::threads(pes).try_run(program).expect("a program that succeeds");
+    Job::threads(pes).try_run(program).expect("a program that succeeds");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_wrong_factor_is_found() {
             assert!(check(pe.world(), &a)?.is_err_and(|wrong| wrong.residual > 30.0));
             Ok::<_, Error>(())
         };
-        Pes::threads(2).try_run(program).expect("a program that succeeds");
+        Job::threads(2).try_run(program).expect("a program that succeeds");
     }
 }
 
@@ -83,7 +83,7 @@ fn a_matrix_without_a_factor_is_refused() {
             }
             cholesky.factor(&mut a, mode, &Recorder::begin())
         };
-        match Pes::threads(4).try_run(program) {
+        match Job::threads(4).try_run(program) {
             Err(Error::NotPositiveDefinite(NotPositiveDefinite { order: 31 })) => {}
             other => panic!("{mode:?}: {other:?}"),
         }

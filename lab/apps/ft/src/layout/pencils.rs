@@ -65,12 +65,12 @@ impl<'p> Pencils<'p> {
 impl Parts for Pencils<'_> {
     fn space(&self) -> Region {
         let [x, y, z] = self.plan.extents;
-        Region([0..x, self.grid.row.share(y), self.grid.column.share(z)])
+        Region([0..x, self.grid.row.local_range(y), self.grid.column.local_range(z)])
     }
 
     fn spectrum(&self) -> Region {
         let [x, y, z] = self.plan.extents;
-        Region([self.grid.row.share(x), self.grid.column.share(y), 0..z])
+        Region([self.grid.row.local_range(x), self.grid.column.local_range(y), 0..z])
     }
 
     fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {

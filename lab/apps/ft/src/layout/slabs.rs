@@ -29,12 +29,12 @@ impl<'p> Slabs<'p> {
 impl Parts for Slabs<'_> {
     fn space(&self) -> Region {
         let [x, y, z] = self.plan.extents;
-        Region([0..x, 0..y, self.team.share(z)])
+        Region([0..x, 0..y, self.team.local_range(z)])
     }
 
     fn spectrum(&self) -> Region {
         let [x, y, z] = self.plan.extents;
-        Region([self.team.share(x), 0..y, 0..z])
+        Region([self.team.local_range(x), 0..y, 0..z])
     }
 
     fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {

@@ -2,7 +2,7 @@
 
 use consort_sandbox as _;
 
-use consort::Pes;
+use consort::Job;
 use consort_apps_ft::{Class, Exchange, Ft, Layout, Uneven, check, ensure_even};
 use consort_apps_kernels::{command::Application, grid::Shape, recorder::Recorder};
 
@@ -27,7 +27,7 @@ fn solve(pes: usize, layout: Layout) {
         assert!(all.iter().all(|one| *one == all[0]), "{pes} PEs, {layout:?}");
         Ok(())
     };
-    Pes::threads(pes).run(program).expect("a program that succeeds");
+    Job::threads(pes).run(program).expect("a program that succeeds");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use consort_sandbox as _;
 
-use consort::Pes;
+use consort::Job;
 use consort_apps_kernels::{command::Application, grid::Shape, mode::Mode, recorder::Recorder};
 use consort_apps_summa::{Problem, Summa, check};
 
@@ -24,7 +24,7 @@ fn products(pes: usize, shape: Shape, [rows, inner, columns]: [usize; 3], block:
         assert_eq!(products[0], products[1], "{problem:?}");
         Ok(())
     };
-    Pes::threads(pes).run(program).expect("a program that succeeds");
+    Job::threads(pes).run(program).expect("a program that succeeds");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_wrong_product_is_found() {
             assert!(wrong.is_err_and(|wrong| wrong.differences > 0));
             Ok(())
         };
-        Pes::threads(2).run(program).expect("a program that succeeds");
+        Job::threads(2).run(program).expect("a program that succeeds");
     }
 }
 

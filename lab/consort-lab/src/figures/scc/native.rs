@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use consort::{Pes, async_broadcasts::AsyncVariant as Variant, tune::Candidate};
+use consort::{Job, async_broadcasts::AsyncVariant as Variant, tune::Candidate};
 
 use super::{
     super::{
@@ -59,7 +59,7 @@ pub(super) fn async_broadcast_ns(
 ) -> Result<f64> {
     let pes = experiment.cores.max(2);
     let data = vec![0; bytes];
-    let results = Pes::threads(pes as usize).pinned().without_wisdom().run(|pe| {
+    let results = Job::threads(pes as usize).pinned().without_wisdom().run(|pe| {
         let world = pe.world();
         let mut broadcasts = world.async_broadcasts_by(pes - 1, variant, |_, _| ())?;
         world.barrier()?;

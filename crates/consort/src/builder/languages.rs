@@ -5,10 +5,10 @@ use std::sync::Arc;
 use consort_mpi::MpiProcess;
 use consort_native::SharedFile;
 
-use super::Pes;
+use super::JobBuilder;
 use crate::{Job, Result, launch::ProcessShape};
 
-impl Pes {
+impl JobBuilder {
     /// Aligns the symmetric memory of each PE to `bytes`, a power of two. More than a huge page (2
     /// MiB) applies to the PE's own memory in a process with one PE, if that much address space is
     /// free. For languages that allocate memory of any alignment there.
@@ -50,7 +50,7 @@ impl Pes {
     /// replies to them while it computes.
     ///
     /// # Errors
-    /// As [`Pes::run`].
+    /// As [`JobBuilder::run`].
     #[doc(hidden)]
     pub fn job_of_mpi(self) -> Result<Option<Job>> {
         let Some(started) = self.started()? else { return Ok(None) };

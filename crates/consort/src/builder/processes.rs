@@ -14,7 +14,7 @@ use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, MpiError, MpiProcess};
 use consort_native::{Config, Far, FileLocation, Job, SharedFile, Transport};
 
-use super::{Pes, ground::Ground};
+use super::{JobBuilder, ground::Ground};
 use crate::{
     Error, Result,
     error::LaunchError,
@@ -258,7 +258,7 @@ impl Processes {
     }
 
     /// Ends the job unless all processes have the same configuration.
-    pub(super) fn ensure_alike(&mut self, pes: &Pes, sharing: Sharing) -> Result<()> {
+    pub(super) fn ensure_alike(&mut self, pes: &JobBuilder, sharing: Sharing) -> Result<()> {
         let hash = |value: &dyn Fn(&mut DefaultHasher)| {
             let mut hasher = DefaultHasher::new();
             value(&mut hasher);

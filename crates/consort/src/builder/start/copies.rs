@@ -42,7 +42,7 @@ fn text(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (count, _) = launched(variable).filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(
         "a launcher has started {count} copies of this program, and each runs a separate job of \
-         threads: use `Pes::from_env` so that the processes are the PEs of one job, or start one \
+         threads: use `Job::from_env` so that the processes are the PEs of one job, or start one \
          process"
     ))
 }
@@ -61,7 +61,7 @@ mod tests {
         };
         let [size, rank] = ["PMI_SIZE", "PMI_RANK"];
         let text = said(&[(size, "3"), (rank, "0")]).expect("a warning");
-        assert!(text.contains("3 copies") && text.contains("`Pes::from_env`"), "{text}");
+        assert!(text.contains("3 copies") && text.contains("`Job::from_env`"), "{text}");
         assert_eq!(said(&[(size, "3"), (rank, "1")]), None);
         assert_eq!(said(&[(size, "1"), (rank, "0")]), None);
         assert_eq!(said(&[(size, "3")]), None);

@@ -27,7 +27,7 @@ use consort_fabric::{Atomic, Rank, Signal, Until};
 use crate::{Error, error::CallError};
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
-/// Counts one-sided operations on each PE's symmetric memory; from [`Team::counter`].
+/// Counts one-sided operations on each PE's symmetric memory; from [`Team::completion_counter`].
 ///
 /// Each PE has one 64-bit counter, initially 0, alone on its cache line. The operations
 /// [`Symmetric::put_counted`] and [`Symmetric::get_counted`] name a counter and add 1 to the
@@ -39,18 +39,19 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// orders a PE's earlier operations before a counted one.
 ///
 /// Let the counter grow and wait for the total instead of resetting it: an operation that arrives
-/// between a wait and [`Counter::set`] would be lost. Alternating between two counters also works.
+/// between a wait and [`CompletionCounter::set`] would be lost. Alternating between two counters
+/// also works.
 ///
 /// Dropping it is local; the memory is reused once all PEs have dropped their counters.
 ///
 /// ```
-/// use consort::Pes;
+/// use consort::Job;
 ///
 /// // Each PE puts a value to all PEs, and waits for one from each PE.
-/// let sums = Pes::threads(3).run(|pe| {
+/// let sums = Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let inbox = world.symmetric::<u64>(world.size())?;
-///     let arrived = world.counter()?;
+///     let arrived = world.completion_counter()?;
 ///     let me = world.rank();
 ///     for to in world.ranks() {
 ///         inbox.put_counted(to, me.index(), &[u64::from(me.0) + 1], &arrived)?;
@@ -61,7 +62,7 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// assert_eq!(sums, [6; 3]);
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Counter<'p> {
+pub struct CompletionCounter<'p> {
     word: Symmetric<'p, u64>,
     me: Rank,
 }
@@ -74,12 +75,15 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
     #[track_caller]
-    pub fn counter(&self) -> Result<Counter<'p>> {
-        Ok(Counter { word: Symmetric::allocate(*self, 1, "counter()")?, me: self.rank() })
+    pub fn completion_counter(&self) -> Result<CompletionCounter<'p>> {
+        Ok(CompletionCounter {
+            word: Symmetric::allocate(*self, 1, "completion_counter()")?,
+            me: self.rank(),
+        })
     }
 }
 
-impl<'p> Counter<'p> {
+impl<'p> CompletionCounter<'p> {
     /// Returns the word to which counted operations add: the only element.
     pub(crate) fn word(&self) -> &Symmetric<'p, u64> {
         &self.word
@@ -110,9 +114,9 @@ impl<'p> Counter<'p> {
     /// [`CallError::RankOutOfRange`], [`Error::PeFailed`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(3).run(|pe| {
-    ///     let ready = pe.world().counter()?;
+    /// # use consort::{Job, Rank};
+    /// Job::threads(3).run(|pe| {
+    ///     let ready = pe.world().completion_counter()?;
     ///     ready.add(Rank(0), 1)?;
     ///     if pe.world().rank() == Rank(0) {
     ///         assert_eq!(ready.wait(3)?, 3); // all PEs are here
@@ -135,7 +139,8 @@ impl<'p> Counter<'p> {
         self.word.wait_until(0, Until::AtLeast(at_least))
     }
 
-    /// As [`Counter::wait`], for at most `limit`; then returns `None`, and may be called again.
+    /// As [`CompletionCounter::wait`], for at most `limit`; then returns `None`, and may be called
+    /// again.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -162,7 +167,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         to: Rank,
         first: usize,
         data: &[T],
-        counter: &Counter<'_>,
+        counter: &CompletionCounter<'_>,
     ) -> Result<()> {
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
@@ -180,11 +185,11 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// As [`Symmetric::put_counted`].
     ///
     /// ```
-    /// # use consort::{Pes, Rank};
-    /// Pes::threads(2).run(|pe| {
+    /// # use consort::{Job, Rank};
+    /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let item = world.symmetric::<u64>(1)?;
-    ///     let (full, empty) = (world.counter()?, world.counter()?);
+    ///     let (full, empty) = (world.completion_counter()?, world.completion_counter()?);
     ///     for round in 1..=5 {
     ///         if world.rank() == Rank(0) {
     ///             empty.wait(round - 1)?; // the last item has been fetched
@@ -207,7 +212,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         from: Rank,
         first: usize,
         data: &mut [T],
-        counter: &Counter<'_>,
+        counter: &CompletionCounter<'_>,
     ) -> Result<()> {
         self.ensure_same_job(counter.word());
         self.get(from, first, data)?;
@@ -215,7 +220,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     }
 }
 
-impl fmt::Debug for Counter<'_> {
+impl fmt::Debug for CompletionCounter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counter").field("rank", &self.me).finish_non_exhaustive()
     }

@@ -9,7 +9,7 @@ use consort_machine::{Cores, Waiting, affinity::CpuId};
 use consort_mpi::MpiProcess;
 use consort_native::{Binding, Config, Member};
 
-use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
+use super::{JobBuilder, MOST_PES, Pinning, loopback::End, processes::Processes};
 use crate::{
     Result,
     error::LaunchError,
@@ -37,8 +37,8 @@ enum Whole {
 }
 
 /// # Placement of PEs
-impl Pes {
-    /// Sets the placement of PEs on an MPI's processes, for [`Pes::from_env`], and overrides
+impl JobBuilder {
+    /// Sets the placement of PEs on an MPI's processes, for [`Job::from_env`], and overrides
     /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT`. The same in all processes.
     #[must_use]
     pub fn on_processes(mut self, shape: ProcessShape) -> Self {
@@ -46,7 +46,7 @@ impl Pes {
         self
     }
 
-    /// Sets which of an MPI's processes share memory, for [`Pes::from_env`], and overrides
+    /// Sets which of an MPI's processes share memory, for [`Job::from_env`], and overrides
     /// `CONSORT_SHARING`. The default is the processes of one machine.
     #[must_use]
     pub fn sharing(mut self, sharing: Sharing) -> Self {
@@ -65,7 +65,7 @@ impl Pes {
     }
 }
 
-impl Pes {
+impl JobBuilder {
     /// Returns the cores of the PEs, with PE 0 on `first` if given; `None` if the system decides.
     pub(super) fn place(&self, first: Option<CpuId>) -> Option<Arc<Placement>> {
         let topology = Algorithms::here().topology();

@@ -33,13 +33,14 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
-/// In the environment, `CONSORT_WISDOM` names the wisdom ([`Pes::wisdom`]), and `CONSORT_RECORD`
-/// names a new or existing file to which a job adds its calls, for `consort tune --record`.
+/// In the environment, `CONSORT_WISDOM` names the wisdom ([`JobBuilder::wisdom`]), and
+/// `CONSORT_RECORD` names a new or existing file to which a job adds its calls, for
+/// `consort tune --record`.
 ///
 /// ```
-/// use consort::{Pes, Waiting};
+/// use consort::{Job, Waiting};
 ///
-/// let ranks = Pes::threads(3)
+/// let ranks = Job::threads(3)
 ///     .waiting(Waiting::SpinYieldPark)
 ///     .heap_bytes(1 << 20)
 ///     .run(|pe| Ok(pe.world().rank().0))?;
@@ -47,7 +48,7 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// # Ok::<(), consort::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Pes {
+pub struct JobBuilder {
     pes: usize,
     from_env: bool,
     name: String,
@@ -79,11 +80,12 @@ enum Pinning {
     System,
 }
 
-impl Pes {
+/// # Launching
+impl Job {
     /// Configures `pes` threads of this process, from 1 to [`MOST_PES`].
     #[must_use]
-    pub fn threads(pes: usize) -> Self {
-        Self {
+    pub fn threads(pes: usize) -> JobBuilder {
+        JobBuilder {
             pes,
             from_env: false,
             name: String::new(),
@@ -118,13 +120,13 @@ impl Pes {
     /// | alone, with `CONSORT_PES=4` | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
-    /// If the PEs are processes, a program runs on the thread that calls [`Pes::run`], which
+    /// If the PEs are processes, a program runs on the thread that calls [`JobBuilder::run`], which
     /// returns only this PE's result, once the programs of all PEs have ended.
     ///
     /// ```
-    /// use consort::{Pes, ops::Sum};
+    /// use consort::{Job, ops::Sum};
     ///
-    /// let sums = Pes::from_env(4).run(|pe| {
+    /// let sums = Job::from_env(4).run(|pe| {
     ///     let world = pe.world();
     ///     world.all_reduce(world.rank().0, Sum)
     /// })?;
@@ -134,17 +136,19 @@ impl Pes {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
-    pub fn from_env(alone: usize) -> Self {
-        Self { from_env: true, ..Self::threads(alone) }
+    pub fn from_env(alone: usize) -> JobBuilder {
+        JobBuilder { from_env: true, ..Self::threads(alone) }
     }
 
     /// Configures one PE per core that this process may use, so that none waits for another's core.
     #[must_use]
-    pub fn one_per_core() -> Self {
+    pub fn one_per_core() -> JobBuilder {
         let cores = Algorithms::here().topology().usable_cores();
         Self::threads(cores.min(MOST_PES))
     }
+}
 
+impl JobBuilder {
     /// Names the job. The names of its threads consist of this and their rank, for debuggers and
     /// profilers (Linux shows 15 bytes), and errors of waits that took too long include it.
     #[must_use]
@@ -195,7 +199,7 @@ impl Pes {
     /// Sets how long the PEs of a [`Job`] wait for a PE that no thread runs, before the job fails.
     /// The default is 10 s. The time starts again whenever a PE joins for the first time.
     #[must_use]
-    pub fn joining(mut self, limit: Duration) -> Self {
+    pub fn join_timeout(mut self, limit: Duration) -> Self {
         self.joining = limit;
         self
     }
@@ -287,17 +291,18 @@ impl Pes {
         self.try_run(program)
     }
 
-    /// As [`Pes::run`], with an input for each PE, in the order of the ranks: pieces of a slice
-    /// that PEs may change, or anything else that is `Send`.
+    /// As [`JobBuilder::run`], with an input for each PE, in the order of the ranks: pieces of a
+    /// slice that PEs may change, or anything else that is `Send`.
     ///
     /// # Errors
-    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as [`Pes::run`].
+    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as
+    /// [`JobBuilder::run`].
     ///
     /// ```
-    /// use consort::{Pes, ops::Sum};
+    /// use consort::{Job, ops::Sum};
     ///
     /// let mut data = vec![1.0; 1000];
-    /// Pes::threads(4).run_with(data.chunks_mut(250), |pe, part| {
+    /// Job::threads(4).run_with(data.chunks_mut(250), |pe, part| {
     ///     let sum = pe.world().all_reduce(part.iter().sum::<f64>(), Sum)?;
     ///     part.iter_mut().for_each(|x| *x /= sum);
     ///     Ok(())
@@ -318,18 +323,18 @@ impl Pes {
         self.try_run_with(inputs, program)
     }
 
-    /// As [`Pes::run`], for a program with its own error type: `anyhow::Error`, `io::Error`, or any
-    /// type to which this library's [`Error`] converts. If the compiler asks for the type, end the
-    /// program with `Ok::<_, io::Error>(result)`, or `anyhow::Ok(result)`.
+    /// As [`JobBuilder::run`], for a program with its own error type: `anyhow::Error`, `io::Error`,
+    /// or any type to which this library's [`Error`] converts. If the compiler asks for the type,
+    /// end the program with `Ok::<_, io::Error>(result)`, or `anyhow::Ok(result)`.
     ///
     /// # Errors
-    /// The error of the PE that failed first; the errors of [`Pes::run`], as `E`.
+    /// The error of the PE that failed first; the errors of [`JobBuilder::run`], as `E`.
     ///
     /// ```
-    /// use consort::{Pes, Rank};
+    /// use consort::{Job, Rank};
     /// use std::{fs, io};
     ///
-    /// let lines = Pes::threads(2).try_run(|pe| {
+    /// let lines = Job::threads(2).try_run(|pe| {
     ///     let world = pe.world();
     ///     let lines = match world.rank() {
     ///         Rank(0) => fs::read_to_string("Cargo.toml")?.lines().count(),
@@ -351,7 +356,7 @@ impl Pes {
         collect(inputs, |pe, ()| program(pe), |program| launch(&parts, program))
     }
 
-    /// Combines [`Pes::run_with`] and [`Pes::try_run`].
+    /// Combines [`JobBuilder::run_with`] and [`JobBuilder::try_run`].
     ///
     /// # Errors
     /// As both.
@@ -374,9 +379,9 @@ impl Pes {
     /// Creates a job whose PEs are existing threads: each [joins](Job::join) and leaves it.
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched; [`LaunchError::JobOfProcesses`] when an
-    /// MPI has started this process as one of its PEs.
-    pub fn job(self) -> Result<Job> {
+    /// As [`JobBuilder::run`], when the job cannot be launched; [`LaunchError::JobOfProcesses`]
+    /// when an MPI has started this process as one of its PEs.
+    pub fn build(self) -> Result<Job> {
         if matches!(self.pinning, Pinning::Pinned) {
             event("threads that join a job are not pinned, because they belong to the program");
         }
@@ -390,8 +395,8 @@ impl Pes {
     /// Creates PEs that stay, and run one program after the other: see [`Pool`].
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched; [`LaunchError::PoolOfProcesses`] when the
-    /// PEs are processes.
+    /// As [`JobBuilder::run`], when the job cannot be launched; [`LaunchError::PoolOfProcesses`]
+    /// when the PEs are processes.
     pub fn pool(self) -> Result<Pool> {
         if self.member()?.is_some() || self.started()?.is_some() {
             return Err(LaunchError::PoolOfProcesses.into());
