@@ -16,16 +16,13 @@ use consort_tuner::Arrival;
 use crate::{
     Error, Job, Pe, Pool, Result,
     error::LaunchError,
-    fabric::{ProcessShape, Sharing},
+    fabric::{MOST_PES, ProcessShape, Sharing},
     results::{Results, collect, one_for_each},
     run::launch,
     runtime::wisdom::Source,
     tune::Algorithms,
     warn::event,
 };
-
-/// The largest number of PEs of a job.
-pub const MOST_PES: usize = 1024;
 
 /// The default time for which a PE waits for another that no thread runs.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);

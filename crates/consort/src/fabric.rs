@@ -1,8 +1,12 @@
-//! The kind of PEs, as far as algorithms depend on it: which of them share memory.
+//! The kind of PEs, as far as algorithms depend on it: which of them share memory. The limit on
+//! their number.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use consort_fabric::Nodes;
+
+/// The largest number of PEs of a job.
+pub const MOST_PES: usize = 1024;
 
 /// Whether PEs are threads, processes or MPI ranks, and which of them share memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,4 @@
 #[doc(hidden)]
 pub use consort_native::Origin;
 
-pub use crate::{
-    builder::MOST_PES,
-    fabric::{Fabric, MachineShape, ProcessShape, Sharing, UnknownFabric},
-};
+pub use crate::fabric::{Fabric, MOST_PES, MachineShape, ProcessShape, Sharing, UnknownFabric};

@@ -9,11 +9,11 @@ use consort_machine::{Cores, Waiting, affinity::CpuId};
 use consort_mpi::MpiProcess;
 use consort_native::{Binding, Config, Member};
 
-use super::{JobBuilder, MOST_PES, Pinning, loopback::End, processes::Processes};
+use super::{JobBuilder, Pinning, loopback::End, processes::Processes};
 use crate::{
     Result,
     error::LaunchError,
-    fabric::{Fabric, ProcessShape, Sharing},
+    fabric::{Fabric, MOST_PES, ProcessShape, Sharing},
     ranks::{Placement, Ranks},
     run::{
         heap_bytes_of_environment, memory_of_environment, pes_of_environment, shape_of_environment,

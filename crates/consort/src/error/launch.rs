@@ -5,6 +5,8 @@ use std::fmt;
 use consort_fabric::Rank;
 use consort_native::JoinError;
 
+use crate::fabric::MOST_PES;
+
 /// A job that cannot be launched, joined or left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -73,9 +75,8 @@ impl fmt::Display for LaunchError {
         match self {
             Self::NoPes => write!(
                 f,
-                "a job needs at least one PE: give Job::threads, or a Barrier with \
-                 members, a number from 1 to {}",
-                crate::launch::MOST_PES
+                "a job needs at least one PE: give Job::threads or Barrier::new a number from 1 to \
+                 {MOST_PES}"
             ),
             Self::TooManyPes { asked, most } => {
                 write!(f, "{asked} PEs are too many: a job has at most {most}")
