@@ -309,7 +309,7 @@ fn the_first_program_runs_as_threads_and_as_processes() {
         ("CONSORT_LAUNCH", b"3:0:4", "`consort run` did not set it"),
         ("CONSORT_LAUNCH", b"99:0:4:1", "cannot be mapped"),
         ("CONSORT_LAUNCH", b"0:4:4:1", "`consort run` did not set it"),
-        ("CONSORT_SEGMENT", b"private\xff", "unknown origin of shared state `private\u{fffd}`"),
+        ("CONSORT_SEGMENT", b"private\xff", "CONSORT_SEGMENT is `private\u{fffd}`"),
     ] {
         let value = OsStr::from_bytes(value);
         let output = Command::new(&program).env(variable, value).output().expect("it starts");

@@ -313,7 +313,10 @@ fn misuse_ends_the_job_with_a_line() {
         let said = text(&done);
         assert!(!done.status.success() && said.contains(line), "{which}: {}: {said}", done.status);
     }
-    for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "asks for")] {
+    for (size, line) in [
+        ("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`: use a number of bytes"),
+        ("60T", "SHMEM_SYMMETRIC_SIZE is `60T`: use less than the machine's memory"),
+    ] {
         let mut run = consort();
         run.args(["run", "-n", "2"]).arg(&program).arg("99").env("SHMEM_SYMMETRIC_SIZE", size);
         let done = output(&mut run);

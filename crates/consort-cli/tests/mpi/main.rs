@@ -33,7 +33,7 @@ const BENCHES: [(&str, &str, u64); 6] = [
 
 /// Settings that all processes reject, and their messages.
 const REFUSED: [(&str, &str, &str); 2] = [
-    ("CONSORT_SEGMENT", "odd", "unknown origin of shared state `odd`"),
+    ("CONSORT_SEGMENT", "odd", "CONSORT_SEGMENT is `odd`: use private or shared"),
     ("CONSORT_CACHE", "/proc/nowhere", "cannot keep the compiled MPI adapter in /proc/nowhere"),
 ];
 

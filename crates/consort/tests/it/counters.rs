@@ -316,6 +316,6 @@ fn a_counter_is_made_by_all() {
         })
     });
     let error = outcome.expect_err("they disagree");
-    let named = ["PE 0 called counter()", "PE 1 called symmetric(2 of u64)"];
+    let named = ["PE 0 called completion_counter()", "PE 1 called symmetric(2 of u64)"];
     assert!(named.iter().all(|named| error.to_string().contains(named)), "{error}");
 }
