@@ -3,7 +3,7 @@
 use consort::{
     Barrier, Displacements, Error, Job, Rank, Waiting,
     async_broadcasts::AsyncVariant,
-    error::{DisplacementsError, Members, TeamError},
+    error::{CallError, DisplacementsError, LaunchError, Members, TeamError},
     launch::{Fabric, MachineShape, ProcessShape, Sharing},
     ops::Sum,
     pieces, pieces_mut,
@@ -14,14 +14,16 @@ use consort::{
 
 #[test]
 fn jobs_and_teams() {
-    let results = Job::threads(2).run(|pe| {
+    let builder = Job::threads(2); // a `JobBuilder`
+    let results = builder.run(|pe| {
         let world = pe.world(); // a `Pe` and its `Team`
         let sum = world.all_reduce(1, Sum)?;
         let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?); // `Grid`
         let all = [half, world.subset(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
         Ok((sum, all.iter().flatten().count(), grid.row.size()))
     });
-    assert_eq!(results.expect("no PE fails")[0], (2, 3, 1));
+    let results = results.expect("no PE fails"); // `Results`
+    assert_eq!(results[0], (2, 3, 1));
     let (from_env, per_core) = (Job::from_env(1), Job::one_per_core());
     assert!(!format!("{from_env:?} {per_core:?}").is_empty());
     let pool = Job::threads(2).pool().expect("threads"); // `Pool`
@@ -112,7 +114,8 @@ fn descriptions() {
     assert!(!format!("{sharing:?} {waiting:?} {variant:?} {:?}", Members::default()).is_empty());
     let unknown = "nothing".parse::<Fabric>().expect_err("no fabric"); // `UnknownFabric`
     let error = Error::from(TeamError::Rows { rows: 2, pes: 3 });
-    assert!(!format!("{unknown} {error} {}", Collective::Reduce).is_empty());
+    let (launch, call) = (Error::from(LaunchError::NoPes), Error::from(CallError::Freed));
+    assert!(!format!("{unknown} {error} {launch} {call} {}", Collective::Reduce).is_empty());
     let mut data = [1, 2, 3];
     let shares = pieces_mut(&mut data, 2).map(|share| share.len()).sum::<usize>();
     assert_eq!((pieces(&data, 2).count(), shares), (2, 3));

@@ -153,7 +153,7 @@ fn architecture_names_existing_tests() {
 /// The file of a package with the first line of each of its public types.
 const FIRST_LINES: &str = "/tests/it/first_lines.rs";
 
-/// Checks that the tests of first lines name each type that `lib.rs` or a `mod.rs` re-exports.
+/// Checks that the tests of first lines name each type that a module re-exports.
 fn first_lines(tree: &Tree) -> Vec<String> {
     let words = |text: &str| -> BTreeSet<String> {
         text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
@@ -163,9 +163,7 @@ fn first_lines(tree: &Tree) -> Vec<String> {
         let Some(folder) = path.strip_suffix(FIRST_LINES) else { continue };
         let sources = tree.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/src/")));
         let sources: Vec<_> = sources.collect();
-        let passes_on = |path: &str| path.ends_with("/lib.rs") || path.ends_with("/mod.rs");
-        let heads = sources.iter().filter(|(path, _)| passes_on(path));
-        let uses = heads.flat_map(|(_, text)| text.split("\npub use ").skip(1));
+        let uses = sources.iter().flat_map(|(_, text)| text.split("\npub use ").skip(1));
         let passed_on = uses.filter_map(|text| text.split(';').next());
         let public: BTreeSet<_> = passed_on.flat_map(words).collect();
         let tested = words(test);
