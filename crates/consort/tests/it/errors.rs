@@ -1,5 +1,5 @@
-//! What a program learns from an error: the PE that failed, whether the job has failed, and the
-//! environment variable whose value cannot be used.
+//! Errors tell a program which PE has failed, whether the job has failed, and which environment
+//! variable has a value that cannot be used.
 
 use std::{env, process::Command, sync::Mutex, time::Duration};
 

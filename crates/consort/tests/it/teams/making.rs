@@ -110,6 +110,11 @@ fn invalid_teams_are_reported() {
             error_of(world.strided(Rank(1), -1, 3)),
             TeamError::Outside { rank: -1, pes: 4 }
         );
+        for stride in [isize::MIN, isize::MAX] {
+            let rank = (stride as i64).saturating_add(1);
+            let error = error_of(world.strided(Rank(1), stride, 3));
+            assert_eq!(error, TeamError::Outside { rank, pes: 4 });
+        }
         assert_eq!(
             error_of(world.strided(Rank(1), 0, usize::MAX)),
             TeamError::Twice { rank: Rank(1) }
