@@ -154,8 +154,7 @@ impl JobBuilder {
         self
     }
 
-    /// Sets how PEs wait; see [placing and
-    /// waiting](crate#placing-and-waiting).
+    /// Sets how PEs wait; see [placing and waiting](crate#placing-and-waiting).
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = Some(waiting);

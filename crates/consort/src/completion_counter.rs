@@ -222,6 +222,6 @@ impl<T: Element, E> Symmetric<'_, T, E> {
 
 impl fmt::Debug for CompletionCounter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counter").field("rank", &self.me).finish_non_exhaustive()
+        f.debug_struct("CompletionCounter").field("rank", &self.me).finish_non_exhaustive()
     }
 }

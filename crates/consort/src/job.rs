@@ -26,9 +26,9 @@ use crate::{
 /// A job: a fixed number of PEs that run a program together.
 ///
 /// [`Job::threads`] and [`Job::from_env`] configure one. [`JobBuilder::run`] and
-/// [`JobBuilder::pool`] give each PE a thread. This type is for PEs that are existing threads, of
-/// [`std::thread::scope`], of a pool, or any others: [`JobBuilder::build`] creates a job, which they
-/// join.
+/// [`JobBuilder::pool`] give each PE a thread. A value of this type is for PEs that are existing
+/// threads, of [`std::thread::scope`], of a pool, or any others: [`JobBuilder::build`] creates it,
+/// and they join it.
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
 /// one of the PEs, or [joins](Self::join) and leaves. Any thread may join again as a rank that
@@ -88,8 +88,7 @@ impl Job {
         &self.0.job
     }
 
-    /// Returns the name given by [`JobBuilder::named`]; empty without
-    /// one.
+    /// Returns the name given by [`JobBuilder::named`]; empty without one.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.job.config().name
@@ -176,8 +175,7 @@ impl Deref for JoinedPe {
 
 impl JoinedPe {
     /// Runs `program`, and leaves. If the program panics or returns an error, the job fails for
-    /// that reason, and so do the waits of all other PEs, as under
-    /// [`JobBuilder::run`].
+    /// that reason, and so do the waits of all other PEs, as under [`JobBuilder::run`].
     ///
     /// # Errors
     /// The program's own; [`Error::PeFailed`] when it has panicked; and as [`JoinedPe::leave`].

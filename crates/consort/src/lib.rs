@@ -61,7 +61,7 @@ pub use pieces::{pieces, pieces_mut};
 /// this crate exports it.
 ///
 /// ```
-/// use consort::{Job, Rank, bytemuck::Zeroable};
+/// use consort::{Job, bytemuck::Zeroable};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod, Zeroable)]
 /// #[bytemuck(crate = "consort::bytemuck")]

@@ -64,8 +64,8 @@ impl Pe {
     }
 
     /// Runs `calls`. A wait in them that takes longer than `limit` fails the job with
-    /// [`Error::TimedOut`]: for programs that should end rather than hang. Inside another `with_timeout`
-    /// the smaller limit applies. Local.
+    /// [`Error::TimedOut`]: for programs that should end rather than hang. Inside another
+    /// `with_timeout`, the smaller limit applies. Local.
     ///
     /// One-sided waits and requests also have variants that return on a time-out and can be
     /// resumed: `wait_until_timeout` and `wait_timeout`.

@@ -16,7 +16,7 @@ fn part(len: usize, parts: usize, index: usize) -> Range<usize> {
 /// Divides `data` into `parts` pieces, in order, whose lengths differ by at most one; some are
 /// empty if there are fewer elements. For the inputs of
 /// [`JobBuilder::run_with`](crate::JobBuilder::run_with) and
-/// [`Pool::run_with`](crate::Pool::run_with).
+/// [`Pool::run_with`](crate::Pool::run_with). [`Team::local_range`] returns the indices of a piece.
 ///
 /// ```
 /// let lens: Vec<usize> = consort::pieces(&[0; 10], 4).map(<[i32]>::len).collect();
@@ -48,14 +48,15 @@ pub fn pieces_mut<T>(data: &mut [T], parts: usize) -> impl Iterator<Item = &mut 
     })
 }
 
-/// # Ranks and shares
+/// # Ranks and local ranges
 impl Team<'_> {
     /// Returns all ranks, in order. Local.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.pes()).map(Rank)
     }
 
-    /// Returns this PE's share of `len` elements: those of its piece among [`pieces`]. Local.
+    /// Returns the indices of this PE's part of `len` elements, which are divided as by [`pieces`].
+    /// Local.
     ///
     /// ```
     /// # use consort::{Job, ops::Sum};

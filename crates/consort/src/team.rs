@@ -142,8 +142,8 @@ impl<'p> Team<'p> {
     /// An algorithm that waits for a message that is never sent hangs, because no PE is missing.
     ///
     /// In a job with [`helper_threads`](crate::JobBuilder::helper_threads), nonblocking calls fail
-    /// with
-    /// [`CallError::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
+    /// with [`CallError::Plan`]: a helper would drive the algorithm, whose future need not be
+    /// `Send`.
     ///
     /// # Panics
     /// When the name in `candidate` is not the algorithm's.

@@ -321,10 +321,11 @@ impl Processes {
         let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
             mpi.close(None);
-            return memory.and(Err(LaunchError::Mpi(format!(
-                "process {process} could not get memory for a job of {pes} PEs with symmetric heaps \
-                 of {heap_bytes} bytes: its own error names the limit"
-            )).into()));
+            let why = format!(
+                "process {process} could not get memory for a job of {pes} PEs with symmetric \
+                 heaps of {heap_bytes} bytes: its own error names the limit"
+            );
+            return memory.and(Err(LaunchError::Mpi(why).into()));
         }
         let memory = memory?;
         let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);

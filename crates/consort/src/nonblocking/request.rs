@@ -58,17 +58,21 @@ impl<B> Completion<B> {
     }
 }
 
-/// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others. It
-/// progresses whenever its PE is in any call of the library, most of all while the PE waits there,
-/// and all the time with [`JobBuilder::helper_threads`](crate::JobBuilder::helper_threads). Without
-/// helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress) from time
-/// to time, because others may wait for it. to time, since others may wait for it. It is also a
-/// future, for any executor that runs on the PE's own thread, such as `block_on` or tokio's
-/// `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call drives
-/// it. The task is woken immediately for some 200 microseconds, and then after sleeps of a 64th of
-/// the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the process
-/// wakes it, and the executor sleeps meanwhile. Dropping or forgetting a request changes nothing:
-/// the call is completed, at the latest when the PE's program returns.
+/// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
+///
+/// It progresses whenever its PE is in any call of the library, most of all while the PE waits
+/// there, and all the time with [`JobBuilder::helper_threads`](crate::JobBuilder::helper_threads).
+/// Without helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress)
+/// from time to time, because others may wait for it.
+///
+/// It is also a future, for any executor that runs on the PE's own thread, such as `block_on` or
+/// tokio's `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call
+/// drives it. The task is woken immediately for some 200 microseconds, and then after sleeps of a
+/// 64th of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
+/// process wakes it, and the executor sleeps meanwhile.
+///
+/// Dropping or forgetting a request changes nothing: the call is completed, at the latest when the
+/// PE's program returns.
 ///
 /// ```
 /// use consort::{Job, Rank, ops::Sum};

@@ -35,7 +35,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// ```
-    /// # use consort::{Job, Rank};
+    /// # use consort::Job;
     /// let results = Job::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let cell = world.symmetric::<u32>(1)?;

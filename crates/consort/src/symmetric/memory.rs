@@ -119,7 +119,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// [`CallError::OutOfBounds`].
     ///
     /// ```
-    /// # use consort::{Job, Rank};
+    /// # use consort::Job;
     /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
     ///     let table = world.symmetric::<u32>(100)?;

@@ -9,9 +9,7 @@ use super::{area::Area, element::Element, word::Word};
 #[cfg(doc)]
 use crate::Symmetric;
 #[cfg(doc)]
-use crate::error::CallError;
-#[cfg(doc)]
-use crate::error::LaunchError;
+use crate::error::{CallError, LaunchError};
 use crate::{Error, Result};
 
 /// A handle for any thread on symmetric memory or a range of it, from [`Symmetric::share`].
