@@ -1,5 +1,5 @@
 //! Asynchronous broadcasts: only the source makes a call; handlers on the other PEs get the
-//! messages.
+//! messages. [`Team::async_broadcasts`] joins them.
 
 use std::{
     cell::{RefCell, RefMut},

@@ -274,11 +274,12 @@ impl JobBuilder {
     /// Runs `program` on every PE and returns the results, in the order of the ranks.
     ///
     /// # Errors
-    /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`], [`Error::Memory`] or
-    /// [`LaunchError::Thread`] when the job cannot be launched; [`Error::Config`] when
-    /// `CONSORT_SEGMENT` is neither `private` nor `shared`; [`Error::Wisdom`] when the named wisdom
-    /// cannot be used; [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE that
-    /// failed first, or the job's error if the job failed and all programs ignored that.
+    /// [`Error::Launch`] or [`Error::Memory`] when the job cannot be launched: for instance with
+    /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`] or [`LaunchError::Thread`];
+    /// [`Error::Config`] when an environment variable has a value that cannot be used;
+    /// [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a PE
+    /// panicked; otherwise the error of the PE that failed first, or the job's error if the job
+    /// failed and all programs ignored that.
     pub fn run<R, F>(self, program: F) -> Result<Results<R>>
     where
         R: Send,

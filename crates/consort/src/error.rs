@@ -1,4 +1,27 @@
 //! The errors of launches and calls, by kind. Each message says what to do instead.
+//!
+//! | kind of [`Error`] | meaning | details |
+//! | --- | --- | --- |
+//! | [`PeFailed`](Error::PeFailed) | a PE panicked, or its program returned an error | [`Error::failed_pe`] |
+//! | [`Mismatched`](Error::Mismatched) | PEs made different calls, or wait for each other | [`Failure`] |
+//! | [`TimedOut`](Error::TimedOut) | a wait took longer than its limit | [`Failure`] |
+//! | [`Forked`](Error::Forked) | a forked child used an object of its parent | |
+//! | [`JobFailed`](Error::JobFailed) | the job has failed, and the reason cannot be read | |
+//! | [`Call`](Error::Call) | an argument is wrong, or the call needs something that is no longer there | [`CallError`] |
+//! | [`Launch`](Error::Launch) | a job cannot be launched, joined or left | [`LaunchError`] |
+//! | [`Config`](Error::Config) | an environment variable has a value that cannot be used | [`ConfigError`] |
+//! | [`Memory`](Error::Memory) | symmetric memory could not be allocated | [`HeapError`] |
+//! | [`Wisdom`](Error::Wisdom) | wisdom cannot be used or written | |
+//!
+//! The first five end the job: see [`Error::is_fatal`].
+//!
+//! ```
+//! use consort::{Error, Job, Rank, error::CallError};
+//!
+//! let ended = Job::threads(2).run(|pe| pe.world().broadcast(7, Rank(2)));
+//! let error = ended.expect_err("the ranks are 0 and 1");
+//! assert_eq!(error, Error::Call(CallError::RootOutOfRange { root: Rank(2), pes: 2 }));
+//! ```
 
 mod call;
 mod launch;
@@ -24,8 +47,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// that returns the error prints the message.
 ///
 /// The first five kinds mean that the job has failed. All its PEs get the same error, now and from
-/// every later call. The other kinds concern one call, which can be made again with other
-/// arguments.
+/// every later call. The other kinds concern one call or one launch, which can be tried again with
+/// other arguments or settings.
 ///
 /// Run a program that has its own error type with
 /// [`JobBuilder::try_run`](crate::JobBuilder::try_run).
@@ -88,7 +111,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the job has failed, so that no further call of it can succeed.
+    /// Returns whether the error is one of those that every call of a failed job returns. No
+    /// further call of that job can succeed.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(

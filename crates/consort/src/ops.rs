@@ -1,4 +1,10 @@
 //! Operators that combine contributions: named ones, and the trait for others.
+//!
+//! | operators | combine |
+//! | --- | --- |
+//! | [`Sum`], [`Product`], [`Min`], [`Max`] | integers and floats, and arrays of them |
+//! | [`BitAnd`], [`BitOr`], [`BitXor`] | integers and `bool`, and arrays of integers |
+//! | associative closures, and types that implement [`Operator`] | any values that a call takes |
 
 /// An operator that combines two values into one: a named one, a closure, or a user-defined type.
 ///

@@ -1,4 +1,7 @@
 //! When data may move before a PE enters a call, and after it leaves.
+//!
+//! [`Team::with_sync`](crate::Team::with_sync) sets the modes of a team's calls. The
+//! [front page](crate#synchronization-modes) compares the modes.
 
 #[doc(inline)]
 pub use consort_fabric::SyncMode;

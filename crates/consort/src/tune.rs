@@ -1,4 +1,12 @@
 //! The choice of algorithms: candidates, the calls that they serve, and the origin of a choice.
+//!
+//! | a program | by |
+//! | --- | --- |
+//! | sees the choice for a call | [`Team::choice`](crate::Team::choice), [`Team::served_by`](crate::Team::served_by) |
+//! | forces a candidate | [`JobBuilder::force`](crate::JobBuilder::force), [`Team::force`](crate::Team::force) |
+//! | uses the wisdom in a file | [`JobBuilder::wisdom`](crate::JobBuilder::wisdom) |
+//! | refines choices while it runs | [`JobBuilder::online`](crate::JobBuilder::online), [`Team::save_refined`](crate::Team::save_refined) |
+//! | adds an algorithm | [`register`], [`Team::force_with`](crate::Team::force_with) |
 
 #[doc(inline)]
 pub use consort_fabric::{Candidate, Collective, Query};

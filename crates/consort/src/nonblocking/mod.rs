@@ -1,26 +1,35 @@
-//! Nonblocking collectives. They progress while the PE does other work. The program waits for them
-//! later, in any order.
+//! Nonblocking collectives and messages. They progress while the PE does other work. The program
+//! waits for them later, in any order.
 //!
-//! | file | contents |
-//! | --- | --- |
-//! | `request` | the request for one call |
-//! | `alarm` | wakes tasks that await requests |
-//! | `buffers` | the buffers and the operator of an operation |
-//! | `starts` | a team's calls, which own their data |
-//! | `vector` | a team's vector variants, which own their data |
-//! | `places` | a team's calls in the memory that peers can access |
-//! | `overlap` | a scope, in which calls borrow their data |
-//! | `source` | the data that a scope's calls read |
-//! | `borrowed` | a scope's calls |
-//! | `messages` | messages from one PE to another, of a team and of a scope |
-//! | `planned` | a call that is planned once and started many times |
-//! | `plans` | a team's planned calls |
+//! | data | start a call with | finish it with |
+//! | --- | --- | --- |
+//! | vectors that the call owns | [`Team::start_all_reduce`] and the other `start_*` | [`Request`] |
+//! | the same, for a call that is repeated | [`Team::plan_all_reduce`] and the other `plan_*`, once; [`Planned::start`] | [`Request`] |
+//! | borrowed slices | the methods of [`Overlap`], inside [`Team::overlap`] | [`Request`], or the end of the scope |
+//! | symmetric memory | [`Team::start_symmetric`] | [`Request`] |
 //!
-//! A call gets its number when it is started, so all PEs of a team start and make its calls in one
-//! order. After that, calls complete in any order. An *operation* drives the call: an `async` block
-//! that owns the plan, the PE's endpoint of the call and the data, and stores the result in a place
-//! that it shares with the request. So dropping or forgetting a request changes nothing: the
-//! operation still completes, at the latest when the PE's program returns.
+//! All PEs of a team start their calls in the same order, also relative to blocking calls. After
+//! that, calls complete in any order. Dropping or forgetting a request changes nothing: the call
+//! still completes, at the latest when the PE's program returns.
+
+// A call gets its number when it is started. An *operation* drives the call: an `async` block that
+// owns the plan, the PE's endpoint of the call and the data, and stores the result in a place that
+// it shares with the request.
+//
+// | file | contents |
+// | --- | --- |
+// | `request` | the request for one call |
+// | `alarm` | wakes tasks that await requests |
+// | `buffers` | the buffers and the operator of an operation |
+// | `starts` | a team's calls, which own their data |
+// | `vector` | a team's vector variants, which own their data |
+// | `places` | a team's calls in the memory that peers can access |
+// | `overlap` | a scope, in which calls borrow their data |
+// | `source` | the data that a scope's calls read |
+// | `borrowed` | a scope's calls |
+// | `messages` | messages from one PE to another, of a team and of a scope |
+// | `planned` | a call that is planned once and started many times |
+// | `plans` | a team's planned calls |
 
 mod alarm;
 mod borrowed;

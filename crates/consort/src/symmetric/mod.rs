@@ -1,12 +1,20 @@
-//! Symmetric memory: the same allocation on every PE.
+//! Symmetric memory: the same allocation on every PE. A PE reads and writes a peer's part without a
+//! call of the peer.
 //!
-//! | file | contents |
+//! [`Team::symmetric`](crate::Team::symmetric) allocates it, and [`Symmetric`](crate::Symmetric)
+//! has the operations. This module has the types of their arguments and results:
+//!
+//! | type | meaning |
 //! | --- | --- |
-//! | `memory` | an allocation or a range of it, from the view of its PE |
-//! | `access`, `signals` | its one-sided operations |
-//! | `shared` | a handle on it for other threads |
-//! | `area` | its elements, by index and rank |
-//! | `element`, `word` | the types of elements |
+//! | [`Element`], [`Word`] | the types of elements, and of those that can be changed atomically |
+//! | [`Atomic`], [`Signal`], [`Until`] | an atomic operation, a signal, the condition that ends a wait |
+//! | [`CompletionCounter`] | counts the puts and gets of any number of PEs |
+//! | [`SymmetricRange`] | a part of an allocation |
+//! | [`SharedSymmetric`] | a handle for threads that are not PEs |
+
+// The files: `memory` is an allocation or a range of it, from the view of its PE; `access` and
+// `signals` are its one-sided operations; `shared` is the handle for other threads; `area` finds
+// elements by index and rank.
 
 mod access;
 mod area;
