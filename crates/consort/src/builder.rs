@@ -30,6 +30,10 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
+/// [`Job::threads`], [`Job::from_env`] and [`Job::one_per_core`] create it. [`JobBuilder::run`]
+/// runs a program on new threads or on this process, [`JobBuilder::pool`] creates threads that
+/// stay, and [`JobBuilder::build`] creates a job that existing threads join.
+///
 /// In the environment, `CONSORT_WISDOM` names the wisdom ([`JobBuilder::wisdom`]), and
 /// `CONSORT_RECORD` names a new or existing file to which a job adds its calls, for
 /// `consort tune --record`.

@@ -15,8 +15,9 @@ use crate::{Error, Pe, Result, error::LaunchError};
 
 /// The results of a program, one for each PE that ran in this process, in the order of the ranks.
 ///
-/// It is indexed by rank. If the PEs are threads, all results are here. In a job of processes, each
-/// process holds the results of its own PEs.
+/// It is indexed by rank. Iteration yields the results, and [`Results::ranked`] the ranks, too. If
+/// the PEs are threads, all results are here. In a job of processes, each process holds the results
+/// of its own PEs.
 ///
 /// ```
 /// use consort::{Job, Rank, ops::Sum};
