@@ -38,16 +38,17 @@ enum Whole {
 
 /// # Placement of PEs
 impl JobBuilder {
-    /// Sets the placement of PEs on an MPI's processes, for [`Job::from_env`], and overrides
-    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT`. The same in all processes.
+    /// Sets the placement of PEs on an MPI's processes, for
+    /// [`Job::from_env`](crate::Job::from_env), and overrides `CONSORT_PES_PER_PROCESS` and
+    /// `CONSORT_PLACEMENT`. The same in all processes.
     #[must_use]
     pub fn on_processes(mut self, shape: ProcessShape) -> Self {
         self.shape = Some(shape);
         self
     }
 
-    /// Sets which of an MPI's processes share memory, for [`Job::from_env`], and overrides
-    /// `CONSORT_SHARING`. The default is the processes of one machine.
+    /// Sets which of an MPI's processes share memory, for [`Job::from_env`](crate::Job::from_env),
+    /// and overrides `CONSORT_SHARING`. The default is the processes of one machine.
     #[must_use]
     pub fn sharing(mut self, sharing: Sharing) -> Self {
         self.sharing = Some(sharing);

@@ -87,8 +87,8 @@ impl Common {
     /// Runs an application on its PEs. Returns the result of PE 0, if PE 0 is in this process.
     ///
     /// # Errors
-    /// Those of `program` and of [`JobBuilder::run`]. If the process of PE 0 cannot write the
-    /// picture, it fails before anything runs.
+    /// Those of `program` and of [`JobBuilder::run`](consort::JobBuilder::run). If the process of
+    /// PE 0 cannot write the picture, it fails before anything runs.
     pub fn run<R: Send>(&self, program: impl Fn(&Pe) -> Result<R> + Sync) -> Result<Option<R>> {
         let pes = Job::from_env(self.pes);
         let pes = if self.helpers { pes.helper_threads() } else { pes };
