@@ -298,7 +298,7 @@ fn the_first_program_runs_as_threads_and_as_processes() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{error}");
         let lines: BTreeSet<&str> = text.lines().collect();
-        let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
+        let all = ["PE 0: 6", "PE 1: 6", "PE 2: 6", "PE 3: 6"];
         assert_eq!(lines, BTreeSet::from(all), "{error}");
         // One process prints it for all.
         assert_eq!(error.matches("wisdom is not used: /nowhere/wisdom").count(), 1, "{error}");
