@@ -220,7 +220,10 @@ impl From<PlanError> for Error {
 
 impl From<JoinError> for Error {
     fn from(error: JoinError) -> Self {
-        Self::Launch(LaunchError::Member(error))
+        match error {
+            JoinError::Lost { rank, reason } => Self::PeFailed { rank, reason },
+            error => Self::Launch(LaunchError::Member(error)),
+        }
     }
 }
 
@@ -228,7 +231,6 @@ impl From<JobError> for Error {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Memory(error) => error.into(),
-            JobError::Member(JoinError::Lost { rank, reason }) => Self::PeFailed { rank, reason },
             JobError::Member(error) => error.into(),
         }
     }

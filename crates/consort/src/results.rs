@@ -126,6 +126,13 @@ impl<R: PartialEq<S>, S, const N: usize> PartialEq<[S; N]> for Results<R> {
     }
 }
 
+/// Compares the results, without their ranks.
+impl<R: PartialEq<S>, S> PartialEq<Vec<S>> for Results<R> {
+    fn eq(&self, others: &Vec<S>) -> bool {
+        self.values == *others
+    }
+}
+
 /// As a list of the results, or as a map from ranks to results if some PEs did not run here.
 impl<R: fmt::Debug> fmt::Debug for Results<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -73,6 +73,7 @@ fn results_are_moved_out() {
 
 #[test]
 fn results_are_compared_with_arrays_and_results() {
+    assert_eq!(tens(2), vec![0, 10]);
     let results = tens(3);
     assert_eq!(results, [0, 10, 20]);
     assert_ne!(results, [0, 10, 30]);
