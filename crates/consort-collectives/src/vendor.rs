@@ -12,7 +12,9 @@
 //! Cost: unknown. The model assumes twice the cost of a good algorithm, so this is selected only
 //! where it has been measured.
 
-use consort_fabric::{CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, VendorCall};
+use consort_fabric::{
+    CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, VendorCall, readable_type,
+};
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
@@ -38,6 +40,7 @@ impl Algorithm for Vendor {
             return Err(Self::incapable("libraries count up to 2^31 - 1"));
         }
         if collective.combines() && !VendorCall::combines(datatype, operator) {
+            let datatype = readable_type(datatype);
             let why = format!("libraries do not combine {datatype} by {operator} as this one does");
             return Err(Self::incapable(why));
         }

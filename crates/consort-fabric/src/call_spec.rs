@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Collective, OperatorClass, Query, Rank, SyncMode, SyncModes};
+use crate::{Collective, OperatorClass, Query, Rank, SyncMode, SyncModes, readable_type};
 
 /// The specification of a call: everything that must match on all PEs of a team. Its text is the
 /// call's name.
@@ -22,7 +22,7 @@ pub struct CallSpec {
     /// Bytes of a block; 0 for a vector variant, where only the PEs that have a block know its
     /// length.
     pub bytes: usize,
-    /// The element type's name.
+    /// The element type's name, from the compiler.
     pub datatype: &'static str,
     /// Bytes of an element. An operation that combines elements never splits one.
     pub element_bytes: usize,
@@ -133,10 +133,11 @@ impl fmt::Display for CallSpec {
         if self.collective == Collective::Barrier {
             return f.write_str("()");
         }
+        let datatype = readable_type(self.datatype);
         if self.collective.is_vector() {
-            write!(f, "(blocks of {}", self.datatype)?;
+            write!(f, "(blocks of {datatype}")?;
         } else {
-            write!(f, "({} bytes of {}", self.bytes, self.datatype)?;
+            write!(f, "({} bytes of {datatype}", self.bytes)?;
         }
         if self.collective.combines() {
             write!(f, ", {}", self.operator)?;

@@ -34,6 +34,7 @@ pub mod statistics;
 mod suggest;
 mod sync;
 mod tuning;
+mod type_names;
 mod vendor;
 
 pub use call_spec::CallSpec;
@@ -65,4 +66,5 @@ pub use rma::{Rma, not_reached};
 pub use span::{Place, Span};
 pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
 pub use tuning::{Collective, Query, UnknownCollective};
+pub use type_names::readable_type;
 pub use vendor::{VendorCall, VendorCollectives};

@@ -4,7 +4,7 @@
 //! name, so the name does not say which of them sends. An error shows the message as each PE sees
 //! it: `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, readable_type};
 
 /// The beginning of the names of messages.
 const MESSAGE: &str = "message of ";
@@ -21,7 +21,7 @@ pub fn message_name(len: usize, element_bytes: usize, datatype: &str) -> String 
     let (count, unit) =
         if element_bytes == 0 { (len, "element") } else { (len * element_bytes, "byte") };
     let plural = if count == 1 { "" } else { "s" };
-    format!("{MESSAGE}{count} {unit}{plural} of {datatype}")
+    format!("{MESSAGE}{count} {unit}{plural} of {}", readable_type(datatype))
 }
 
 /// Returns the name of a call as `member` of its team sees it. `in_world` returns the members'

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use consort_fabric::readable_type;
 use consort_native::{Block, Buffer, Endpoint, HeapError, Job};
 
 use super::{area::Area, element::Element, shared::SharedSymmetric};
@@ -247,7 +248,8 @@ impl<'p> Team<'p> {
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
     #[track_caller]
     pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
-        Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
+        let name = format!("symmetric({len} of {})", readable_type(type_name::<T>()));
+        Symmetric::allocate(*self, len, &name)
     }
 
     /// Allocates the same memory on all PEs of the team, in a call of this name. PEs allocate once
