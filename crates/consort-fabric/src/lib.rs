@@ -29,6 +29,8 @@ mod rank;
 pub mod reference;
 mod rendezvous;
 mod rma;
+#[cfg(feature = "half")]
+mod short_floats;
 mod span;
 pub mod statistics;
 mod suggest;

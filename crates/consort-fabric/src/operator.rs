@@ -5,17 +5,19 @@ use std::{fmt, str::FromStr};
 /// Plain old data: any bit pattern is a value, and there is no padding. Slices and symmetric memory
 /// contain only such elements.
 ///
-/// All integers and floats, arrays of plain data, and structs that derive `bytemuck::Pod` are plain
+/// All integers and floats, arrays of plain data, and structs that derive `consort::Pod` are plain
 /// data. The trait adds no methods: exactly the types that implement `bytemuck::Pod` implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
-    note = "for a struct whose fields are all plain data, without padding, with the feature \
-            `derive` of `consort`: \
-            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
-            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
-    note = "`bool`, `char` and tuples go through calls on values, such as `Team::all_reduce`; in \
-            slices use `u8` for `bool` and `u32` for `char`"
+    note = "for a struct whose fields are all plain data, without padding: \
+            `#[derive(Clone, Copy, consort::Pod)]` with `#[repr(C)]` and the feature `derive` of \
+            `consort`",
+    note = "`bool`, `char`, options, tuples and types that derive `consort::Value` go through calls \
+            on values, such as `Team::all_reduce`; in slices use `u8` for `bool` and `u32` for \
+            `char`",
+    note = "the features `half` and `num-complex` of `consort` make `half::f16`, `half::bf16` and \
+            `num_complex::Complex` plain data"
 )]
 pub trait Pod: bytemuck::Pod {}
 
@@ -70,11 +72,18 @@ impl FromStr for OperatorClass {
 /// Implemented by [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`], [`BitXor`] for the
 /// types that support them and, element by element, for arrays of those. Also implemented by every
 /// `Fn(T, T) -> T + Sync`, which is assumed to be associative but not commutative.
+///
+/// [`Sum`] and [`Product`] also combine `half::f16` and `half::bf16` (feature `half`) and
+/// `num_complex::Complex` of `f32` and `f64` (feature `num-complex`). [`Min`] and [`Max`] combine
+/// the former, but not complex numbers, which have no order.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not combine values of `{T}`",
     label = "not an operator on `{T}`",
     note = "`Sum`, `Product`, `Min` and `Max` combine integers and floats; `BitAnd`, `BitOr` and \
             `BitXor` combine integers and `bool`; all of them also arrays of numbers",
+    note = "with the feature `half`, `Sum`, `Product`, `Min` and `Max` combine `f16` and `bf16`; \
+            with the feature `num-complex`, `Sum` and `Product` combine complex numbers, which \
+            have no smallest or largest: compare them by a closure, for example by their norms",
     note = "for other types pass an associative closure, `|a: {T}, b: {T}| ...`, or implement \
             `consort::ops::Operator<{T}>` for a type of your own"
 )]
@@ -166,9 +175,12 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Addition; integers wrap around. If operands are NaNs, the result may be any of them.
+    /// Addition; integers wrap around. If operands are NaNs, the result may be any of them. Two
+    /// `f16` or `bf16` are added as `f32`, and the result is rounded once.
     Sum: |a, b| a.wrapping_add(b), float a + b;
     /// Multiplication; integers wrap around. If operands are NaNs, the result may be any of them.
+    /// Two `f16` or `bf16` are multiplied as `f32`, and the result is rounded once. The product of
+    /// complex numbers is `(ac - bd) + (ad + bc)i`, so an infinite part may make both parts NaNs.
     Product: |a, b| a.wrapping_mul(b), float a * b;
     /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
@@ -183,6 +195,36 @@ operators! {
     /// Bitwise exclusive or; for `bool`, whether an odd number is true.
     BitXor: |a, b| a ^ b, bool a ^ b;
 }
+
+#[cfg(feature = "num-complex")]
+macro_rules! complex_numbers {
+    ($($t:ty)*) => {$(
+        operators!(@impl Product, |a, b| a * b, num_complex::Complex<$t>);
+
+        impl Operator<num_complex::Complex<$t>> for Sum {
+            const CLASS: OperatorClass = OperatorClass::Commutative;
+            const NAME: &'static str = "Sum";
+
+            #[inline]
+            fn apply(
+                &self,
+                left: num_complex::Complex<$t>,
+                right: num_complex::Complex<$t>,
+            ) -> num_complex::Complex<$t> {
+                left + right
+            }
+
+            /// As an array of the two parts.
+            #[inline]
+            fn visit<'o, V: Visitor<'o>>(&'o self, visitor: V) -> V::Output {
+                Operator::<$t>::visit(self, visitor)
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "num-complex")]
+complex_numbers!(f32 f64);
 
 /// Minimum and maximum of two floats, with the same bits for either order of the operands.
 ///

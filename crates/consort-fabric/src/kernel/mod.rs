@@ -302,6 +302,20 @@ mod tests {
         assert_eq!(apply(&Sum, &[[1.0; 0]; 3], &[[]; 3]), [[]; 3]);
     }
 
+    #[cfg(feature = "num-complex")]
+    #[test]
+    fn sum_of_complex_numbers_is_the_sum_of_their_parts() {
+        use num_complex::Complex;
+
+        let of_numbers = Kernel::new::<f64, _>(&Sum);
+        let sum = Kernel::new::<Complex<f64>, _>(&Sum);
+        assert_eq!((sum.identity(), sum.element_bytes()), (of_numbers.identity(), 16));
+        let [left, right] = [Complex::new(1.5_f32, -2.0), Complex::new(0.5, 4.0)];
+        assert_eq!(apply(&Sum, &[left; 40], &[right; 40]), [Complex::new(2.0, 2.0); 40]);
+        assert_eq!(apply(&Product, &[left; 40], &[right; 40]), [Complex::new(8.75, 5.0); 40]);
+        assert_eq!(Kernel::new::<Complex<f32>, _>(&Product).class(), OperatorClass::Commutative);
+    }
+
     /// Compares minima and maxima of all pairs of `values`, alone and among many, with the
     /// definition.
     macro_rules! extremes_of {
@@ -361,6 +375,26 @@ mod tests {
         values.extend(values.clone().into_iter().map(|value| -value));
         values.extend(nans.map(f32::from_bits));
         extremes_of!(f32, values);
+    }
+
+    /// Quiet and signalling NaNs of both signs, the smallest and largest numbers of each kind, and
+    /// others between.
+    #[cfg(feature = "half")]
+    #[test]
+    fn extremes_of_short_floats_are_the_same_bits_in_either_order() {
+        use half::{bf16, f16};
+
+        let both_signs = |bits: [u16; 12]| bits.into_iter().flat_map(|bits| [bits, 0x8000 | bits]);
+        let [one, largest, infinity] = [0x3c00, 0x7bff, 0x7c00];
+        let nans = [infinity | 1, 0x7e00, 0x7e4d, 0x7fff];
+        let [a, b, c, d] = nans;
+        let all = both_signs([0, 1, 0x3ff, 0x400, 0x401, one, largest, infinity, a, b, c, d]);
+        extremes_of!(f16, all.map(f16::from_bits).collect());
+        let [one, largest, infinity] = [0x3f80, 0x7f7f, 0x7f80];
+        let nans = [infinity | 1, 0x7fc0, 0x7fcd, 0x7fff];
+        let [a, b, c, d] = nans;
+        let all = both_signs([0, 1, 0x7f, 0x80, 0x81, one, largest, infinity, a, b, c, d]);
+        extremes_of!(bf16, all.map(bf16::from_bits).collect());
     }
 
     #[test]

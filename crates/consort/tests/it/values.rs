@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Checks the result of every call on values, with operators that keep the order of the ranks.
-fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
+pub(crate) fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
     world: Team<'_>,
     of: impl Fn(u32) -> T,
     join: impl Operator<T> + Copy,

@@ -1,0 +1,211 @@
+//! Short floats and complex numbers as element types.
+
+use std::fmt::Debug;
+
+use consort::{
+    Error, Pes, Pod, Rank, Result, Team,
+    error::CallError,
+    ops::{Max, Min, Operator, Product, Sum},
+    tune::Collective,
+};
+use consort_conformance::registry::everything;
+use consort_fabric::splitmix64;
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use crate::{jobs::on, values::every_call};
+
+/// Combines the elements of all PEs as values, slices, in place and in symmetric memory. Every order
+/// must give the same result.
+fn combine<T: Pod + PartialEq + Debug>(
+    world: Team<'_>,
+    of: impl Fn(u32) -> T,
+    operator: impl Operator<T> + Copy,
+) -> Result<()> {
+    const LEN: usize = 100;
+    let me = world.rank().0;
+    let all = world.ranks().map(|rank| of(rank.0));
+    let expected = all.reduce(|left, right| operator.apply(left, right)).expect("a PE at least");
+    assert_eq!(world.all_reduce(of(me), operator)?, expected);
+    let last = Rank::new(world.size() - 1);
+    assert_eq!(world.reduce(of(me), operator, last)?, (me == last.0).then_some(expected));
+    let until = (0..=me).map(&of).reduce(|left, right| operator.apply(left, right));
+    assert_eq!(Some(world.scan(of(me), operator)?), until);
+    let mut target = [T::zeroed(); LEN];
+    world.all_reduce_slice(&[of(me); LEN], &mut target, operator)?;
+    assert_eq!(target, [expected; LEN]);
+    let mut data = [of(me); LEN];
+    world.all_reduce_in_place(&mut data, operator)?;
+    assert_eq!(data, [expected; LEN]);
+    let (from, to) = (world.symmetric(LEN)?, world.symmetric(LEN)?);
+    from.fill(of(me))?;
+    world.barrier()?;
+    world.all_reduce_symmetric(&from, &to, operator)?;
+    assert_eq!(to.to_vec()?, [expected; LEN]);
+    world.barrier()
+}
+
+/// Small whole numbers, whose sums and products are exact.
+macro_rules! short_floats {
+    ($world:expr, $t:ty) => {{
+        let number = |rank: u32| <$t>::from_f32(1.0 + (rank * 7 % 3) as f32);
+        combine($world, number, Sum)?;
+        combine($world, number, Product)?;
+        combine($world, number, Min)?;
+        combine($world, number, Max)?;
+        let array = |rank: u32| [number(rank), number(rank + 1), -number(rank)];
+        combine($world, array, Sum)?;
+        combine($world, array, Min)?;
+        every_call($world, number, |_, right| right)?;
+    }};
+}
+
+#[test]
+fn short_floats_are_combined_in_every_form_of_call() {
+    for pes in 2..=5 {
+        on(Pes::threads(pes).heap_bytes(1 << 16), |world| {
+            short_floats!(world, f16);
+            short_floats!(world, bf16);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn complex_numbers_are_combined_in_every_form_of_call() {
+    for pes in 2..=5 {
+        on(Pes::threads(pes).heap_bytes(1 << 16), |world| {
+            let long = |rank: u32| Complex::new(f64::from(rank) - 1.5, 2.0 - f64::from(rank));
+            combine(world, long, Sum)?;
+            combine(world, long, Product)?;
+            let short = |rank: u32| Complex::new((rank % 3) as f32, 0.5);
+            combine(world, short, Sum)?;
+            combine(world, |rank| [short(rank); 2], Product)?;
+            let larger = |a: Complex<f64>, b: Complex<f64>| {
+                if b.norm_sqr() > a.norm_sqr() { b } else { a }
+            };
+            every_call(world, long, larger)?;
+            let turned = world.all_reduce(Complex::new(0.0, 1.0), Product)?;
+            assert_eq!(turned, Complex::i().powu(u32::try_from(world.size()).expect("few")));
+            Ok(())
+        });
+    }
+}
+
+/// Returns the results that all PEs have from a call on one element each, in which a PE contributes
+/// `special` and the others `other`, for each PE.
+fn with_one<T: Pod>(
+    world: Team<'_>,
+    special: T,
+    other: T,
+    operator: impl Operator<T> + Copy,
+) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    for rank in world.ranks() {
+        let mine = if rank == world.rank() { special } else { other };
+        found.push(world.all_reduce(mine, operator)?);
+        let mut many = [mine; 50];
+        world.all_reduce_in_place(&mut many, operator)?;
+        found.extend(many);
+    }
+    Ok(found)
+}
+
+macro_rules! specials {
+    ($world:expr, $t:ty) => {{
+        let (world, one) = ($world, <$t>::from_f32(1.0));
+        let all = |found: Vec<$t>, holds: fn($t) -> bool| assert!(found.into_iter().all(holds));
+        all(with_one(world, <$t>::INFINITY, one, Sum)?, |it| it == <$t>::INFINITY);
+        all(with_one(world, <$t>::INFINITY, <$t>::NEG_INFINITY, Sum)?, <$t>::is_nan);
+        all(with_one(world, <$t>::NAN, one, Sum)?, <$t>::is_nan);
+        all(with_one(world, <$t>::NAN, one, Product)?, <$t>::is_nan);
+        all(with_one(world, <$t>::INFINITY, <$t>::from_f32(0.0), Product)?, <$t>::is_nan);
+        all(with_one(world, <$t>::MAX, <$t>::MAX, Sum)?, |it| it == <$t>::INFINITY);
+        all(with_one(world, <$t>::MAX, <$t>::MIN, Product)?, <$t>::is_infinite);
+        // A number is preferred to a NaN, and -0 is below +0.
+        all(with_one(world, <$t>::NAN, one, Min)?, |it| it.to_f32() == 1.0);
+        all(with_one(world, <$t>::NAN, one, Max)?, |it| it.to_f32() == 1.0);
+        all(with_one(world, -<$t>::NAN, <$t>::NAN, Max)?, |it| it.to_bits() == <$t>::NAN.to_bits());
+        all(with_one(world, -<$t>::NAN, <$t>::NAN, Min)?, |it| it.to_bits() == <$t>::NAN.to_bits());
+        let [zero, below] = [0.0, -0.0].map(<$t>::from_f32);
+        all(with_one(world, below, zero, Min)?, |it| it.to_bits() == 0x8000);
+        all(with_one(world, zero, below, Max)?, |it| it.to_bits() == 0);
+        all(with_one(world, <$t>::INFINITY, one, Min)?, |it| it.to_f32() == 1.0);
+        all(with_one(world, <$t>::NEG_INFINITY, one, Min)?, |it| it == <$t>::NEG_INFINITY);
+    }};
+}
+
+#[test]
+fn nan_and_infinities_follow_ieee() {
+    for pes in 2..=5 {
+        on(Pes::threads(pes), |world| {
+            specials!(world, f16);
+            specials!(world, bf16);
+            let one = Complex::new(1.0_f64, 1.0);
+            let infinite = Complex::new(f64::INFINITY, 0.0);
+            let sums = with_one(world, infinite, one, Sum)?;
+            assert!(sums.iter().all(|sum| sum.re == f64::INFINITY && sum.im.is_finite()));
+            let nans = with_one(world, Complex::new(1.0, f64::NAN), one, Sum)?;
+            assert!(nans.iter().all(|sum| sum.re.is_finite() && sum.im.is_nan()));
+            let products = with_one(world, Complex::new(f64::NAN, 0.0), one, Product)?;
+            assert!(products.iter().all(|product| product.is_nan()));
+            Ok(())
+        });
+    }
+}
+
+/// Checks for each algorithm that all PEs get the same bits, and get them again, although the order
+/// of the sums matters.
+fn repeats<T: Pod>(
+    world: Team<'_>,
+    of: impl Fn(u64) -> T,
+    operator: impl Operator<T> + Copy,
+) -> Result<usize> {
+    let mut state = u64::from(world.rank().0);
+    let mine: Vec<T> = (0..300).map(|_| of(splitmix64(&mut state))).collect();
+    let mut served = 0;
+    for candidate in everything(Collective::AllReduce) {
+        world.force(Collective::AllReduce, Some(candidate.clone()));
+        let mut first: Option<Vec<u8>> = None;
+        for _ in 0..3 {
+            let mut target = vec![T::zeroed(); mine.len()];
+            match world.all_reduce_slice(&mine, &mut target, operator) {
+                Err(Error::Call(CallError::Plan(_))) => break,
+                found => found?,
+            }
+            let bytes = bytemuck::cast_slice::<T, u8>(&target).to_vec();
+            let mut of_root = bytes.clone();
+            world.broadcast_slice(&mut of_root, Rank(0))?;
+            assert!(bytes == of_root, "{candidate:?}: the PEs differ");
+            assert!(*first.get_or_insert(bytes.clone()) == bytes, "{candidate:?}: runs differ");
+            served += 1;
+        }
+    }
+    world.force(Collective::AllReduce, None);
+    Ok(served)
+}
+
+#[test]
+fn all_pes_get_the_same_sum_again_from_the_same_algorithm() {
+    /// Returns a number of any of some magnitudes.
+    fn number(word: u64) -> f32 {
+        let [sign, exponent, digits, ..] = word.to_le_bytes();
+        let magnitude =
+            (1.0 + f32::from(digits) / 256.0) * 2_f32.powi(i32::from(exponent % 12) - 6);
+        if sign % 2 == 0 { magnitude } else { -magnitude }
+    }
+    for pes in 2..=5 {
+        let served = on(Pes::threads(pes), |world| {
+            let served = [
+                repeats(world, number, Sum)?,
+                repeats(world, |word| f16::from_f32(number(word)), Sum)?,
+                repeats(world, |word| bf16::from_f32(number(word)), Sum)?,
+                repeats(world, |word| bf16::from_f32(number(word)), Product)?,
+                repeats(world, |word| Complex::new(number(word), number(word >> 32)), Sum)?,
+                repeats(world, |word| Complex::new(number(word), number(word >> 32)), Product)?,
+            ];
+            Ok(served)
+        });
+        assert!(served[0].iter().all(|&served| served > 9), "{served:?}");
+    }
+}
