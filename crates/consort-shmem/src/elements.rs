@@ -104,7 +104,7 @@ waitable! {
 }
 
 /// `long double` of x86: 10 bytes of a number and 6 bytes of padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, consort::Pod)]
 #[repr(C, align(16))]
 pub struct LongDouble(pub [u8; 16]);
 

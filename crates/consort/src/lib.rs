@@ -16,6 +16,9 @@ mod barrier;
 mod builder;
 mod collectives;
 mod completion_counter;
+#[cfg(feature = "derive")]
+#[doc(hidden)]
+pub mod derive;
 mod displacements;
 pub mod error;
 mod fabric;
@@ -26,7 +29,6 @@ pub mod ops;
 mod pairs;
 mod pe;
 mod pieces;
-mod pod;
 mod pool;
 mod ranks;
 mod results;
@@ -43,28 +45,30 @@ mod warn;
 
 pub use bytemuck;
 
+#[cfg(feature = "derive")]
+#[doc(inline)]
+pub use consort_derive::{Pod, Value};
+
 pub use barrier::{Barrier, BarrierMember, BarrierWaitResult};
 pub use builder::JobBuilder;
-#[doc(inline)]
-pub use consort_fabric::Rank;
-pub use consort_machine::Waiting;
-pub use displacements::Displacements;
-#[doc(inline)]
-pub use error::{Error, Result};
-pub use job::{Job, JoinedPe};
-pub use pe::Pe;
-pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///
+/// These types are plain data:
+///
+/// - all integers and floats, and `()`;
+/// - `half::f16` and `half::bf16` with the feature `half`, and `num_complex::Complex` with the
+///   feature `num-complex`;
+/// - arrays of plain data;
+/// - structs of plain data that derive `Pod`, with the feature `derive`.
+///
 /// # Examples
-/// A user-defined struct, with the feature `derive`. `bytemuck` need not be a dependency, because
-/// this crate exports it.
+/// A user-defined struct. It needs `#[repr(C)]`, which fixes the order of its fields, and may have
+/// no padding. Structs with padding can still be values: see [`Value`].
 ///
 /// ```
-/// use consort::{Job, bytemuck::Zeroable};
+/// use consort::{Job, Rank};
 ///
-/// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod, Zeroable)]
-/// #[bytemuck(crate = "consort::bytemuck")]
+/// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod)]
 /// #[repr(C)]
 /// struct Particle {
 ///     place: [f64; 3],
@@ -72,10 +76,38 @@ pub use pieces::{pieces, pieces_mut};
 /// }
 ///
 /// let all = Job::threads(2).run(|pe| {
-///     let mine = Particle { place: [0.5; 3], charge: pe.world().rank().0.into() };
-///     pe.world().all_gather(mine)
+///     let world = pe.world();
+///     let mine = Particle { place: [0.5; 3], charge: world.rank().0.into() };
+///     let mut slice = [mine; 10];
+///     world.broadcast_slice(&mut slice, Rank(1))?;
+///     let memory = world.symmetric(1)?;
+///     memory.put(world.right(), 0, &[mine])?;
+///     world.all_gather(slice[9])
 /// })?;
-/// assert_eq!(all[0][1].charge, 1);
+/// assert_eq!(all[0][0].charge, 1);
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Short floats and complex numbers. Each `f16` or `bf16` is combined as an `f32`, and the result
+/// is rounded to the type. So a sum of many is less precise than one of `f32`, and depends on the
+/// order in which the algorithm of the call adds. But all PEs get the same result, and a call that
+/// the same algorithm serves gives the same result again (see [`Team::force`]). NaNs and infinities
+/// propagate as in IEEE 754.
+///
+/// ```
+/// use consort::{Job, ops::{Max, Sum}};
+/// use half::{bf16, f16};
+/// use num_complex::Complex;
+///
+/// let all = Job::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let mut gradient = [f16::from_f32(0.5); 100];
+///     world.all_reduce_in_place(&mut gradient, Sum)?;
+///     let largest = world.all_reduce(bf16::from_f32(world.rank().0 as f32), Max)?;
+///     let sum = world.all_reduce(Complex::new(1.0, -0.5), Sum)?;
+///     Ok((gradient[99].to_f32(), largest.to_f32(), sum))
+/// })?;
+/// assert_eq!(all, [(1.5, 2.0, Complex::new(3.0, -1.5)); 3]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
@@ -91,7 +123,16 @@ pub use pieces::{pieces, pieces_mut};
 /// Job::threads(2).run(|pe| pe.world().symmetric::<(u8, u8)>(100).map(drop));
 /// ```
 #[doc(inline)]
-pub use pod::Pod;
+pub use consort_fabric::Pod;
+#[doc(inline)]
+pub use consort_fabric::Rank;
+pub use consort_machine::Waiting;
+pub use displacements::Displacements;
+#[doc(inline)]
+pub use error::{Error, Result};
+pub use job::{Job, JoinedPe};
+pub use pe::Pe;
+pub use pieces::{pieces, pieces_mut};
 pub use pool::Pool;
 pub use results::Results;
 pub use symmetric::memory::Symmetric;

@@ -1,4 +1,5 @@
-//! Types for calls on values: plain data is passed as it is; `bool`, `char` and tuples are packed.
+//! Types for calls on values: plain data is passed as it is; `bool`, `char`, `Option`, tuples and
+//! types with `#[derive(Value)]` are packed.
 //!
 //! Only plain data is sent, so everything that arrives can be unpacked. A kind, which the compiler
 //! infers, separates the implementations: plain data is an open set of types, to which `bytemuck`
@@ -11,8 +12,8 @@ use std::{borrow::Cow, marker::PhantomData};
 use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 
 /// A type for calls on values, such as [`Team::broadcast`](crate::Team::broadcast) and
-/// [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, and tuples
-/// of two to six values.
+/// [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, `Option` of
+/// a value, tuples of two to six values, and types that derive `Value`.
 ///
 /// `Kind` distinguishes these cases and is always inferred: write `_` for it. Code that is generic
 /// over a `T: Pod` can pass a `T` to all of these calls.
@@ -38,29 +39,61 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// ```
 ///
 /// # User-defined types
-/// Structs of plain data derive [`Pod`]. Any other type, such as an enum, defines its packed form,
-/// with any local type as its kind:
+/// With the feature `derive`, structs of values and enums without data derive `Value`. The fields
+/// are packed one after another, so padding is allowed. The index of a variant is sent as a byte.
+///
+/// ```
+/// use consort::Job;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, consort::Value)]
+/// enum State { Converged, Running, Diverged }
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, consort::Value)]
+/// struct Report {
+///     state: State,
+///     residual: f64,
+///     at: Option<(u32, u32)>,
+/// }
+///
+/// let worse = |a: Report, b: Report| if b.state > a.state { b } else { a };
+/// let all = Job::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let state = if world.rank().0 == 1 { State::Running } else { State::Converged };
+///     let at = (state == State::Running).then_some((4, 2));
+///     world.all_reduce(Report { state, residual: 0.5, at }, worse)
+/// })?;
+/// assert_eq!(all, [Report { state: State::Running, residual: 0.5, at: Some((4, 2)) }; 3]);
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Structs that slices and symmetric memory also take derive [`Pod`] instead. A type cannot derive
+/// both, because its kind would be ambiguous.
+///
+/// Any other type defines its packed form, with any local type as its kind:
 ///
 /// ```
 /// use consort::{Job, Rank, Value};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
-/// enum State { Running, Converged }
+/// enum Event { Quit, Key(char) }
 ///
-/// impl Value<State> for State {
-///     type Packed = u8;
+/// impl Value<Event> for Event {
+///     type Packed = u32;
 ///
-///     fn pack(self) -> u8 {
-///         u8::from(self == State::Converged)
+///     fn pack(self) -> u32 {
+///         match self {
+///             Event::Quit => u32::MAX,
+///             Event::Key(key) => key.into(),
+///         }
 ///     }
 ///
-///     fn unpack(packed: u8) -> Self {
-///         if packed == 0 { State::Running } else { State::Converged }
+///     fn unpack(packed: u32) -> Self {
+///         char::from_u32(packed).map_or(Event::Quit, Event::Key)
 ///     }
 /// }
 ///
-/// let all = Job::threads(2).run(|pe| pe.world().broadcast(State::Converged, Rank(1)))?;
-/// assert_eq!(all, [State::Converged; 2]);
+/// let all = Job::threads(2).run(|pe| pe.world().broadcast(Event::Key('q'), Rank(1)))?;
+/// assert_eq!(all, [Event::Key('q'); 2]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
@@ -72,13 +105,14 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go through a call on values",
-    label = "neither plain data, nor `bool`, `char` or a tuple of such",
-    note = "for a struct whose fields are all plain data, without padding, with the feature \
-            `derive` of `consort`: \
-            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
-            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
+    label = "neither plain data, nor `bool`, `char`, an option or a tuple of such",
+    note = "for a struct, or an enum without data: `#[derive(Clone, Copy, consort::Value)]` with \
+            the feature `derive` of `consort`; for a struct whose fields are all plain data, \
+            without padding, also `#[derive(Clone, Copy, consort::Pod)]` with `#[repr(C)]`",
     note = "for another `Copy` type of your own implement `consort::Value`, which packs it into \
             plain data; wrap a type of another crate in a struct of your own",
+    note = "the features `half` and `num-complex` of `consort` make `half::f16`, `half::bf16` and \
+            `num_complex::Complex` plain data",
     note = "a slice or a `Vec` goes through the method with `_slice` or `_in_place` in its name, \
             and a text as its bytes"
 )]
@@ -192,10 +226,28 @@ impl Value<char> for char {
     }
 }
 
-/// A packed tuple: its first value, and the others.
+/// `None` is zeros. Any number but 0 is `Some`.
+impl<T: Value<Kind>, Kind> Value<Option<Kind>> for Option<T> {
+    type Packed = Several<u8, T::Packed>;
+
+    #[inline]
+    fn pack(self) -> Self::Packed {
+        match self {
+            Some(value) => Several(1, value.pack()),
+            None => bytemuck::Zeroable::zeroed(),
+        }
+    }
+
+    #[inline]
+    fn unpack(Several(is_some, value): Self::Packed) -> Self {
+        (is_some != 0).then(|| T::unpack(value))
+    }
+}
+
+/// Packed values: the first, and the others.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed)]
-pub struct Several<A, B>(A, B);
+pub struct Several<A, B>(pub A, pub B);
 
 // SAFETY: zeros are a value of both fields, and so of the struct.
 unsafe impl<A: bytemuck::Zeroable, B: bytemuck::Zeroable> bytemuck::Zeroable for Several<A, B> {}

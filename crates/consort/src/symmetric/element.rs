@@ -7,10 +7,9 @@ use consort_native::BLOCK_ALIGN;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
-    note = "for a struct whose fields are all plain data, without padding, with the feature \
-            `derive` of `consort`: \
-            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
-            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
+    note = "for a struct whose fields are all plain data, without padding: \
+            `#[derive(Clone, Copy, consort::Pod)]` with `#[repr(C)]` and the feature `derive` of \
+            `consort`",
     note = "for `bool` use `u8` here, and for `char` `u32`"
 )]
 pub trait Element: Pod {

@@ -58,7 +58,7 @@ mod sealed {
 ///
 /// ```compile_fail,E0277
 /// # use consort::symmetric::Word;
-/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[derive(Clone, Copy, consort::Pod)]
 /// #[repr(C)]
 /// struct Nothing;
 ///

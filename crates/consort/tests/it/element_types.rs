@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use consort::{
-    Error, Pes, Pod, Rank, Result, Team,
+    Error, Job, Pod, Rank, Result, Team,
     error::CallError,
     ops::{Max, Min, Operator, Product, Sum},
     tune::Collective,
@@ -63,7 +63,7 @@ macro_rules! short_floats {
 #[test]
 fn short_floats_are_combined_in_every_form_of_call() {
     for pes in 2..=5 {
-        on(Pes::threads(pes).heap_bytes(1 << 16), |world| {
+        on(Job::threads(pes).heap_bytes(1 << 16), |world| {
             short_floats!(world, f16);
             short_floats!(world, bf16);
             Ok(())
@@ -74,7 +74,7 @@ fn short_floats_are_combined_in_every_form_of_call() {
 #[test]
 fn complex_numbers_are_combined_in_every_form_of_call() {
     for pes in 2..=5 {
-        on(Pes::threads(pes).heap_bytes(1 << 16), |world| {
+        on(Job::threads(pes).heap_bytes(1 << 16), |world| {
             let long = |rank: u32| Complex::new(f64::from(rank) - 1.5, 2.0 - f64::from(rank));
             combine(world, long, Sum)?;
             combine(world, long, Product)?;
@@ -138,7 +138,7 @@ macro_rules! specials {
 #[test]
 fn nan_and_infinities_follow_ieee() {
     for pes in 2..=5 {
-        on(Pes::threads(pes), |world| {
+        on(Job::threads(pes), |world| {
             specials!(world, f16);
             specials!(world, bf16);
             let one = Complex::new(1.0_f64, 1.0);
@@ -195,7 +195,7 @@ fn all_pes_get_the_same_sum_again_from_the_same_algorithm() {
         if sign % 2 == 0 { magnitude } else { -magnitude }
     }
     for pes in 2..=5 {
-        let served = on(Pes::threads(pes), |world| {
+        let served = on(Job::threads(pes), |world| {
             let served = [
                 repeats(world, number, Sum)?,
                 repeats(world, |word| f16::from_f32(number(word)), Sum)?,

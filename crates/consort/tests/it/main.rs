@@ -11,6 +11,7 @@ mod barriers;
 mod call_sites;
 mod counters;
 mod data;
+mod derives;
 mod element_types;
 mod errors;
 mod failure;

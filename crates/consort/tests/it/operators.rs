@@ -1,8 +1,8 @@
 //! Every operator and datatype, user-defined operators, and elements of odd sizes.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use consort::{
-    Error, Job, Rank, Result, Team,
+    Error, Job, Pod, Rank, Result, Team,
     error::CallError,
     ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum},
     sync_modes::SyncModes,
@@ -143,7 +143,7 @@ fn extremes_prefer_numbers_to_nan() {
     });
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod)]
 #[repr(C)]
 struct Extremes {
     least: f64,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use bytemuck::{Zeroable, bytes_of, bytes_of_mut};
+use bytemuck::{bytes_of, bytes_of_mut};
 use consort::{
     Pod, Result, Symmetric, Team,
     ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum},
@@ -38,7 +38,7 @@ pub(super) trait Datum: Pod + Send + Sync + fmt::Debug {
 }
 
 /// A structure without padding.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod)]
 #[repr(C)]
 pub(super) struct Record {
     pub(super) key: u64,
@@ -47,7 +47,7 @@ pub(super) struct Record {
 }
 
 /// An element that is longer than many messages.
-#[derive(Clone, Copy, Pod, Zeroable)]
+#[derive(Clone, Copy, Pod)]
 #[repr(C)]
 pub(super) struct Large(pub(super) [u64; 300]);
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Large {
 }
 
 /// A zero-sized element.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod)]
 #[repr(C)]
 pub(super) struct Empty;
 
