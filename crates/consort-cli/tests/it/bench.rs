@@ -289,7 +289,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench collective reduce --budget never", "use a number of seconds"),
         ("bench collective reduce --waiting hope", "spin-yield-park"),
         ("bench collective reduce --algorithm knomial(", "NAME(PARAMETER=NUMBER"),
-        ("bench collective reduce --algorithm ring", "there are"),
+        ("bench collective reduce --algorithm ring", "use direct, chain"),
         ("bench collective reduce --algorithm flat --all-algorithms", "cannot be used with"),
         ("bench barrier --bytes 8", "unexpected argument '--bytes'"),
         ("bench collective broadcast --rewrite", "--mode latency"),

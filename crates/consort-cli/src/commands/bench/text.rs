@@ -319,7 +319,7 @@ mod tests {
             is_program,
             ..figure(TransferClass::Far)
         };
-        let (loads, in_a_row) = ("loads of the other PEs' data", "by programs in C");
+        let (loads, in_a_row) = ("loads of the other PEs' data", "from programs in C");
         for (one, says_loads, says_in_a_row) in [
             (figure(TransferClass::Far), false, false),
             (peer("limit pull", false), false, false),

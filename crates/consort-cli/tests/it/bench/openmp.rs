@@ -48,7 +48,10 @@ fn a_compiler_that_is_absent_or_fails_is_named_in_a_line() {
     let fails = "not measured: libgomp: gcc cannot compile a program with OpenMP (on Debian, \
                  install gcc): gcc failed (exit status: 1): no omp.h";
     assert!(page.contains(fails), "{page}");
-    assert!(says(&page, "not measured: libomp: no clang in PATH: on Debian, clang"), "{page}");
+    assert!(
+        says(&page, "not measured: libomp: no clang in PATH: on Debian, install clang"),
+        "{page}"
+    );
     assert!(page.contains(" hurdles strict "), "{page}");
 
     let figures = objects(&printed(OsStr::new(""), &format!("{line} --json")));

@@ -80,7 +80,7 @@ fn places_and_times_of_messages_are_shown() {
     for (line, status, advice) in [
         ("topo --pes 2", 2, "--pes: only with --fabric"),
         ("topo --fabric mpi:2 --pes 3", 2, "it must be a multiple of 2"),
-        ("topo --fabric mpi", 1, "no mpirun here"),
+        ("topo --fabric mpi", 1, "no mpirun found"),
     ] {
         let output = consort(line);
         let said = String::from_utf8_lossy(&output.stderr);
