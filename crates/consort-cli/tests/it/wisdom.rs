@@ -191,7 +191,7 @@ fn recorded_calls_are_tuned_and_compared() {
     let recorded = program.env("CONSORT_RECORD", place.path("calls.toml")).output();
     Result::from(recorded.expect("the command starts")).succeeds();
     let tuned = place.run("tune --record calls.toml --budget 1").succeeds();
-    assert!(says(&tuned.out, "by the choices before, and"), "{}", tuned.out);
+    assert!(says(&tuned.out, "with the choices before, and"), "{}", tuned.out);
     assert!(says(&tuned.out, "use it while CONSORT_WISDOM names it"), "{}", tuned.out);
     let again =
         place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();

@@ -118,11 +118,11 @@ fn counting_puts_run_on_their_machine() {
 #[test]
 fn claim_without_an_mpi_says_so() {
     let page = stdout("reproduce G7 --budget 0").replace('\n', " ");
-    assert!(says(&page, "Here: not measured: --fabric mpi") && says(&page, "no mpirun here"));
+    assert!(says(&page, "Here: not measured: --fabric mpi") && says(&page, "no mpirun found"));
     assert_eq!(stdout("reproduce G7 --budget 0 --json"), "");
     let page = stdout("reproduce F7 --budget 0").replace('\n', " ");
     assert!(says(&page, "the same calls ran on threads, processes of a machine; not"), "{page}");
-    assert!(says(&page, "no mpirun here"), "{page}");
+    assert!(says(&page, "no mpirun found"), "{page}");
     let objects = objects("reproduce F7 --pes 2 --budget 0 --json");
     assert_eq!(objects.len(), 8, "four calls of two kinds of PEs: {objects:?}");
     for object in objects {

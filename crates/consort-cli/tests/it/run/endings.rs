@@ -181,6 +181,6 @@ fn launcher_raises_its_file_limit_or_names_it() {
     let done = begin("ulimit -n 64", 40);
     let error = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(126), "{error}");
-    assert!(error.contains("and the limit is 64: raise it"), "{error}");
+    assert!(error.contains("but the limit is 64: raise it"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
 }

@@ -44,7 +44,7 @@ fn making_teams_must_match() {
     let error = fails(3, move |world| {
         if odd(world) { world.subset(&[Rank(2)]).map(drop) } else { world.cartesian(3).map(drop) }
     });
-    assert_names(&error, ["PE 1 called of(2)", "called cartesian(3)"]);
+    assert_names(&error, ["PE 1 called subset(2)", "called cartesian(3)"]);
     let error = fails(3, move |world| {
         let team = world.strided(Rank(0), 1, 3)?.expect("all are in it");
         if odd(world) { team.barrier() } else { team.free() }
