@@ -247,9 +247,7 @@ mod tests {
         let refusal = |pes, named: &[&str], values: &[&str]| {
             found(pes, named, values, false).unwrap_err().to_string()
         };
-        assert!(
-            refusal(48, &["ring"], &[]).contains("no algorithm `ring`: there are direct, flat")
-        );
+        assert!(refusal(48, &["ring"], &[]).contains("no algorithm `ring`: use direct, flat"));
         let parameter = refusal(48, &["oc-bcast"], &["radix=2"]);
         assert_eq!(
             parameter,

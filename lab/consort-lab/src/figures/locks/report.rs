@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(rows, ["4.00 1.00 -75 %", "< 2.00 1.00 holds", "> 2.00 1.00 missed"]);
         let Outcome { verdict, page, .. } = report.finish("So".to_owned());
         let is_explained =
-            |part: &Part| matches!(part, Part::Paragraph(text) if text.contains("missed"));
+            |part: &Part| matches!(part, Part::Paragraph(text) if text.contains("misses it"));
         assert!(page.parts().iter().any(is_explained), "{page:?}");
         assert_eq!(verdict, "So; 1 of 2 limits hold, not: least");
     }
