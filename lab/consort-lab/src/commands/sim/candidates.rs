@@ -104,8 +104,11 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
             tried.iter().flat_map(|(one, _)| one.parameters.keys().map(String::as_str)).collect();
         known.sort_unstable();
         known.dedup();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        refuse!("no algorithm here has a parameter `{parameter}`: expected one of {known}");
+        let known = match known.is_empty() {
+            true => "they have none".to_owned(),
+            false => format!("expected one of {}", known.join(", ")),
+        };
+        refuse!("no algorithm here has a parameter `{parameter}`: {known}");
     }
     for &value in values {
         let with =
@@ -253,7 +256,7 @@ mod tests {
             parameter,
             "no algorithm here has a parameter `radix`: expected one of chunk_bytes, k"
         );
-        assert!(refusal(48, &["flat"], &["k=2"]).ends_with("there are none"));
+        assert!(refusal(48, &["flat"], &["k=2"]).ends_with("they have none"));
         assert_eq!(refusal(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");
         assert!(refusal(48, &[], &["k=48"]).ends_with("k is 48, but 48 PEs allow at most 47"));
         assert!(refusal(48, &["oc_bcast"], &["k=2,48"]).ends_with("at most 47"));
