@@ -279,7 +279,7 @@ fn refused_simulation_lists_valid_choices() {
         1,
         "host.toml does not exist: `consort-lab calibrate` writes it",
     );
-    refused("broadcast --algorithm ring", "no algorithm `ring`: there are direct, flat, knomial");
+    refused("broadcast --algorithm ring", "no algorithm `ring`: use direct, flat, knomial");
     refused("broadcast --algorithm direct", "direct cannot serve this call");
     refused("broadcast --algorithm oc-bcast --param q=3", "`q`: expected one of chunk_bytes, k");
     refused("broadcast --algorithm oc-bcast(q=3)", "no parameter `q`: it has chunk_bytes, k");
