@@ -35,7 +35,7 @@ Examples:
   consort-lab machines                       the built-in machines
   consort-lab reproduce                      the papers' claims, one line each
   consort-lab calibrate                      describe this machine
-  consort-lab predict                        check the description by measurements
+  consort-lab predict                        compare it with measurements
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement or a simulation in order, shows the results so far,
