@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort-lab calibrate                       describe this machine
   consort-lab calibrate --output ./mine.toml  write the description elsewhere
-  consort-lab predict                         compare predictions with measurements
+  consort-lab predict                         compare with measurements
   consort-lab sim reduce --machine host       simulate on it";
 
 /// Measure this machine and describe it, so that it can be simulated as `host`

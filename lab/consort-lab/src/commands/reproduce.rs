@@ -46,7 +46,7 @@ Examples:
   consort-lab reproduce H6                          one of them as a table
   consort-lab reproduce P3 P4 P5                    several, one after the other
   consort-lab reproduce G5 --pes 4                  with 4 PEs
-  consort-lab reproduce H5 --here                   only measurements on this machine
+  consort-lab reproduce H5 --here                   only measurements here
   consort-lab reproduce P4 --json                   one figure per line
   consort-lab reproduce --all --report claims.html  all in full, for a browser";
 
