@@ -3,6 +3,8 @@
 //! The generated code names everything by its path in `consort`, so a program needs no other
 //! dependency. Errors say what to do instead, and point at the part of the type that causes them.
 
+#[cfg(test)]
+mod expansion;
 mod parameters;
 mod pod;
 mod value;

@@ -121,30 +121,25 @@ fn of_enum(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn expanded(input: &str) -> Result<String> {
-        expand(&syn::parse_str(input)?).map(|code| code.to_string())
-    }
+    use crate::expansion::{assert_refused, expanded};
 
     #[test]
     fn each_error_says_what_to_do() {
-        for (input, words) in [
+        let types = [
             ("struct A<T>(T);", "a type for each that you use"),
             ("enum A { B, C(u8) }", "put the data next to the enum in a struct"),
             ("enum A { B, C { d: u8 } }", "put the data next to the enum in a struct"),
             ("enum A {}", EMPTY),
             ("union A { b: u8, c: i8 }", "use a struct"),
-        ] {
-            let error = expanded(input).expect_err(input).to_string();
-            assert!(error.contains(words), "{input}: {error}");
-        }
+        ];
+        assert_refused(expand, &types);
     }
 
     #[test]
     fn long_enums_are_packed_in_more_bytes() {
         let code_of = |variants: usize| {
             let variants: String = (0..variants).map(|at| format!("V{at},")).collect();
-            expanded(&format!("enum A {{ {variants} }}")).expect("an enum")
+            expanded(expand, &format!("enum A {{ {variants} }}")).expect("an enum")
         };
         assert!(code_of(256).contains("primitive :: u8"));
         assert!(code_of(256).contains("255 => Self :: V255"));
