@@ -11,7 +11,7 @@
 //! | `shim/shim.c` | the functions that are needed of MPI |
 //! | `shim/prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
 //! | `shim/cache` | the folder that stores shims, and which of them may be loaded |
-//! | `shim/shim_error` | why there is no shim |
+//! | `shim/shim_error` | why the shim cannot be used |
 //! | `shim/library` | the shim's functions |
 //! | `shim/transport` | frames over them |
 //! | `shim/watch` | warns if processes do not start |

@@ -45,14 +45,14 @@ impl Shape {
     /// Returns the PEs that `rank` notifies in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> NotificationTree {
-        let told = |place: usize, family: &[Rank]| -> Vec<Rank> {
+        let next_two = |place: usize, family: &[Rank]| -> Vec<Rank> {
             family.iter().copied().skip(2 * place).take(2).collect()
         };
         let Node { parent, children } = self.node(rank, root, pes);
         let siblings = parent.map_or_else(Vec::new, |(parent, index)| {
-            told(index as usize + 1, &self.node(parent, root, pes).children)
+            next_two(index as usize + 1, &self.node(parent, root, pes).children)
         });
-        NotificationTree { siblings, children: told(0, &children) }
+        NotificationTree { siblings, children: next_two(0, &children) }
     }
 
     /// Returns the neighbours of `rank` in the tree of `pes` PEs rooted at `root`.

@@ -1,4 +1,4 @@
-//! The reasons why there is no shim.
+//! The reasons why the shim cannot be used.
 
 use std::{
     fmt, io,
@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::environment::Flavor;
 
-/// The reason why there is no shim.
+/// The reason why the shim cannot be used.
 #[derive(Debug)]
 pub enum ShimError {
     /// There is no compiler.

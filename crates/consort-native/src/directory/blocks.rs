@@ -91,7 +91,7 @@ fn remedy(bytes: usize) -> String {
     match heap_bytes_of("CONSORT_HEAP_BYTES", &bytes.to_string()) {
         Ok(_) => format!(
             "give the launch a larger heap, by CONSORT_HEAP_BYTES={bytes} in the environment or \
-             Job::threads(n).heap_bytes({bytes}) in the program, or drop what is no longer used"
+             Job::threads(n).heap_bytes({bytes}) in the program, or drop memory that the program no longer uses"
         ),
         Err(_) => "this machine does not have that much memory, so check the length".to_owned(),
     }

@@ -34,8 +34,8 @@ impl PendingRequests {
         self.pending.values().any(|request| request.ends_wait && request.reply.is_none())
     }
 
-    /// Returns the number of a new request for what a member of a group publishes. `None` if there
-    /// is no reply to the previous one yet.
+    /// Returns the number of a new request for what a member of a group publishes. `None` while the
+    /// reply to the previous one is missing.
     pub(super) fn begin_published(&mut self, group: u64, member: Rank) -> Option<u64> {
         if let Some(&last) = self.shows.get(&(group, member))
             && self.take(last).is_none()

@@ -47,7 +47,7 @@ impl Far {
     }
 
     /// Requests the words that a member of a group publishes from the process of PE `to`, unless
-    /// there is no reply to the previous request yet.
+    /// the reply to the previous request is still missing.
     pub(crate) fn request_published(&self, to: Rank, group: u64, member: Rank) {
         let process = self.process(to);
         let mut link = self.link();
