@@ -40,11 +40,11 @@ impl<T: Data> Takes<T> for OnSlices<'_, '_, T> {
     fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> consort::Result<()> {
         let Self { team, collective, root, source, target } = self;
         match (source, collective) {
-            (Some(source), _) => team.collective_slice(collective, source, target, operator, root),
-            (None, Collective::Reduce) => team.reduce_in_place(target, operator, root),
-            (None, Collective::AllReduce) => team.all_reduce_in_place(target, operator),
-            (None, Collective::Scan) => team.scan_in_place(target, operator),
-            (None, _) => team.collective_slice(collective, &[], target, operator, root),
+            (Some(source), _) => team.slices(source, target).any(collective, operator, root),
+            (None, Collective::Reduce) => team.in_place(target).reduce(operator, root),
+            (None, Collective::AllReduce) => team.in_place(target).all_reduce(operator),
+            (None, Collective::Scan) => team.in_place(target).scan(operator),
+            (None, _) => team.slices(&[], target).any(collective, operator, root),
         }
     }
 }
@@ -95,6 +95,6 @@ impl<T: Data> OnSlices<'_, '_, T> {
         let source = self.source.unwrap_or_default();
         // The operator is ignored.
         let operator = |left: T, _: T| left;
-        self.team.collective_slice(self.collective, source, self.target, operator, self.root)
+        self.team.slices(source, self.target).any(self.collective, operator, self.root)
     }
 }

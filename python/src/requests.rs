@@ -154,11 +154,11 @@ impl<'p, T: Data> Takes<T> for OnVector<'_, 'p, T> {
     fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Started<'p> {
         let Self { team, collective, root, source, .. } = self;
         Ok(match collective {
-            Collective::Reduce => Box::new(team.start_reduce(source, operator, root)?),
-            Collective::ReduceScatter => Box::new(team.start_reduce_scatter(source, operator)?),
-            Collective::Scan => Box::new(team.start_scan(source, operator)?),
-            Collective::ExclusiveScan => Box::new(team.start_exclusive_scan(source, operator)?),
-            _ => Box::new(team.start_all_reduce(source, operator)?),
+            Collective::Reduce => Box::new(team.start(source).reduce(operator, root)?),
+            Collective::ReduceScatter => Box::new(team.start(source).reduce_scatter(operator)?),
+            Collective::Scan => Box::new(team.start(source).scan(operator)?),
+            Collective::ExclusiveScan => Box::new(team.start(source).exclusive_scan(operator)?),
+            _ => Box::new(team.start(source).all_reduce(operator)?),
         })
     }
 }
@@ -168,11 +168,11 @@ impl<'p, T: Data> OnVector<'_, 'p, T> {
     fn only_moves(self) -> Started<'p> {
         let Self { team, collective, root, source, length } = self;
         Ok(match collective {
-            Collective::Scatter => Box::new(team.start_scatter(source, length, root)?),
-            Collective::Gather => Box::new(team.start_gather(source, root)?),
-            Collective::AllGather => Box::new(team.start_all_gather(source)?),
-            Collective::AllToAll => Box::new(team.start_all_to_all(source)?),
-            _ => Box::new(team.start_broadcast(source, root)?),
+            Collective::Scatter => Box::new(team.start(source).with_len(length).scatter(root)?),
+            Collective::Gather => Box::new(team.start(source).gather(root)?),
+            Collective::AllGather => Box::new(team.start(source).all_gather()?),
+            Collective::AllToAll => Box::new(team.start(source).all_to_all()?),
+            _ => Box::new(team.start(source).broadcast(root)?),
         })
     }
 }

@@ -98,7 +98,7 @@ def test_memory_put_and_get(dtype):
 def test_memory_has_bounds_and_a_type():
     def program(team):
         memory = team.symmetric(4, "int64")
-        with pytest.raises(ValueError, match=r"elements 3\.\.5 are not in symmetric memory of 4"):
+        with pytest.raises(ValueError, match=r"elements 3\.\.5 are not in memory of 4"):
             memory.put(np.zeros(2, "int64"), to=0, first=3)
         with pytest.raises(ValueError, match="PE 2 is not in the team"):
             memory.get(2)

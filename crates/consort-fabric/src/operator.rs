@@ -118,6 +118,7 @@ pub trait Visitor<'o> {
     fn operator<T: Pod, O: Operator<T>>(self, operator: &'o O) -> Self::Output;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
     const CLASS: OperatorClass = OperatorClass::Ordered;
     const NAME: &'static str = "a closure";

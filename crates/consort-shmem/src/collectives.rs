@@ -170,7 +170,7 @@ impl TeamCall {
 
     /// Waits until all PEs are here, and fails if they pass other strides or lengths.
     fn agree(&self, own: [isize; 3]) {
-        let all = self.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
+        let all = self.make(|team| team.all_gather(own), |team| team.start(vec![own]).all_gather());
         let other = self.members.ranks().zip(&all).find(|(_, theirs)| **theirs != own);
         if let Some((pe, [dst, sst, nelems])) = other {
             let theirs = format_args!("on PE {pe} {dst}, {sst} and {nelems}");
@@ -335,8 +335,8 @@ pub unsafe fn collect<T: Element>(
 ) -> c_int {
     let Some(call) = TeamCall::new("shmem_collect", team) else { return -1 };
     let own_bytes = bytes_of::<T>(nelems);
-    let counts =
-        call.make(|team| team.all_gather(own_bytes), |team| team.start_all_gather(vec![own_bytes]));
+    let counts = call
+        .make(|team| team.all_gather(own_bytes), |team| team.start(vec![own_bytes]).all_gather());
     let blocks = match Displacements::new(&counts) {
         Ok(blocks) => blocks,
         Err(error) => fail(call.routine, error),

@@ -54,7 +54,7 @@ fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
     }
     let Some(call) = TeamCall::new(routine, Team::WORLD) else { return };
     let own = arguments.map(|(_, value)| value as u64);
-    let all = call.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
+    let all = call.make(|team| team.all_gather(own), |team| team.start(vec![own]).all_gather());
     let Some(pe) = all.iter().position(|values| *values != own) else { return };
     let differs = |at: &usize| all[pe][*at] != own[*at];
     let at = (0..own.len()).find(differs).unwrap_or(0);
@@ -114,7 +114,7 @@ fn alignment_of_all(routine: &'static str, world: &World) -> u64 {
     let own = 1_u64 << world.heap.trailing_zeros();
     let Some(call) = TeamCall::new(routine, Team::WORLD) else { return own };
     if call.takes_turns() {
-        call.by_turns(|team| team.start_all_reduce(vec![own], Min))[0]
+        call.by_turns(|team| team.start(vec![own]).all_reduce(Min))[0]
     } else {
         call.blocking(|team| team.all_reduce(own, Min))
     }

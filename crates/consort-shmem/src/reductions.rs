@@ -96,15 +96,15 @@ pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
         let combined = if !call.takes_turns() {
             let (mut combined, root) = (own.clone(), Rank(0));
             let target = &mut combined;
-            call.blocking(|team| team.collective_slice(collective, &own, target, operator, root));
+            call.blocking(|team| team.slices(&own, target).any(collective, operator, root));
             Some(combined)
         } else {
             match collective {
-                Collective::Scan => Some(call.by_turns(|team| team.start_scan(own, operator))),
+                Collective::Scan => Some(call.by_turns(|team| team.start(own).scan(operator))),
                 Collective::ExclusiveScan => {
-                    call.by_turns(|team| team.start_exclusive_scan(own, operator))
+                    call.by_turns(|team| team.start(own).exclusive_scan(operator))
                 }
-                _ => Some(call.by_turns(|team| team.start_all_reduce(own, operator))),
+                _ => Some(call.by_turns(|team| team.start(own).all_reduce(operator))),
             }
         };
         if let Some(combined) = combined {

@@ -32,14 +32,14 @@ async fn compute(seed: u64) -> u64 {
 async fn program(pe: &Pe) -> Result<(u64, u64)> {
     let world = pe.world();
     let me = u64::from(world.rank().0);
-    let table = world.start_broadcast(vec![me; 10_000], Rank(3))?;
-    let ranks = world.start_all_reduce(vec![me], Sum)?;
+    let table = world.start(vec![me; 10_000]).broadcast(Rank(3))?;
+    let ranks = world.start(vec![me]).all_reduce(Sum)?;
     let computed = tokio::task::spawn_local(compute(me));
     let (table, ranks) = tokio::join!(table, ranks);
     let (table, ranks) = (table?, ranks?);
     // Await this PE's computation only now: it progressed during the calls.
     let computed = computed.await.expect("a task that does not panic");
-    let all = world.start_all_reduce(vec![computed ^ table[0]], Sum)?.await?;
+    let all = world.start(vec![computed ^ table[0]]).all_reduce(Sum)?.await?;
     Ok((ranks[0], all[0]))
 }
 

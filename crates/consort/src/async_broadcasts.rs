@@ -19,7 +19,7 @@ use consort_native::{Failure, NotificationBuffers};
 use crate::{Error, Result, Team, error::CallError};
 
 /// The default limit on the children of a PE in a tree: few enough for one PE to serve.
-const K: u32 = 7;
+const K: usize = 7;
 
 /// Bytes of a chunk: small enough for a core's private caches.
 const CHUNK_BYTES: usize = 32 << 10;
@@ -100,7 +100,7 @@ impl<'p> Team<'p> {
     #[track_caller]
     pub fn async_broadcasts_by<H: FnMut(Rank, &[u8])>(
         &self,
-        k: u32,
+        k: usize,
         variant: AsyncVariant,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
@@ -116,7 +116,8 @@ impl<'p> Team<'p> {
         };
         let part =
             self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;
-        let k = k.clamp(1, (self.pes() - 1).max(1));
+        let most = (self.pes() - 1).max(1);
+        let k = u32::try_from(k).map_or(most, |k| k.clamp(1, most));
         let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, variant)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);

@@ -214,7 +214,7 @@ impl JobBuilder {
     }
 
     /// Forces `candidate` for all calls of `collective` from the start; see
-    /// [`Team::force`](crate::Team::force).
+    /// [`TeamAlgorithms::force`](crate::tune::TeamAlgorithms::force).
     #[must_use]
     pub fn force(mut self, collective: Collective, candidate: Candidate) -> Self {
         self.forced.push((collective, candidate));

@@ -1,6 +1,6 @@
 //! The layout of the blocks of a vector variant in a buffer: MPI's counts and displacements.
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, sync::Arc};
 
 use consort_fabric::{Layout, Rank};
 
@@ -19,7 +19,7 @@ use consort_fabric::{Layout, Rank};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Displacements {
-    ranges: Box<[Range<usize>]>,
+    ranges: Arc<[Range<usize>]>,
     /// Two blocks that overlap, if any do.
     overlap: Option<(Rank, Rank)>,
 }
@@ -48,7 +48,7 @@ pub enum DisplacementsError {
         /// The number of displacements given.
         given: usize,
         /// The team's size.
-        pes: u32,
+        pes: usize,
     },
     /// A block extends beyond the buffer.
     Beyond {
@@ -129,7 +129,7 @@ impl Displacements {
             Ok(if count == 0 { 0..0 } else { displacement..end })
         };
         let each = counts.iter().zip(displacements).zip((0..).map(Rank));
-        let ranges: Box<[Range<usize>]> = each.map(of).collect::<Result<_, _>>()?;
+        let ranges: Arc<[Range<usize>]> = each.map(of).collect::<Result<_, _>>()?;
         Ok(Self { overlap: overlap(&ranges), ranges })
     }
 
@@ -163,7 +163,8 @@ impl Displacements {
     /// Checks that a PE of a team of `pes` can contribute these blocks from a buffer of `len`
     /// elements.
     pub(crate) fn check_source(&self, pes: u32, len: usize) -> Result<(), DisplacementsError> {
-        if self.number() != pes as usize {
+        let pes = pes as usize;
+        if self.number() != pes {
             return Err(DisplacementsError::Number { given: self.number(), pes });
         }
         let beyond = |range: &Range<usize>| range.end > len;

@@ -22,6 +22,7 @@ pub mod derive;
 mod displacements;
 pub mod error;
 mod fabric;
+pub mod forms;
 mod job;
 pub mod launch;
 pub mod nonblocking;
@@ -37,6 +38,7 @@ mod runtime;
 pub mod symmetric;
 pub mod sync_modes;
 mod team;
+mod team_algorithms;
 mod teams;
 pub mod tune;
 mod two_sided;
@@ -79,7 +81,7 @@ pub use builder::JobBuilder;
 ///     let world = pe.world();
 ///     let mine = Particle { place: [0.5; 3], charge: world.rank().0.into() };
 ///     let mut slice = [mine; 10];
-///     world.broadcast_slice(&mut slice, Rank(1))?;
+///     world.in_place(&mut slice).broadcast(Rank(1))?;
 ///     let memory = world.symmetric(1)?;
 ///     memory.put(world.right(), 0, &[mine])?;
 ///     world.all_gather(slice[9])
@@ -91,7 +93,8 @@ pub use builder::JobBuilder;
 /// Short floats and complex numbers. Each `f16` or `bf16` is combined as an `f32`, and the result
 /// is rounded to the type. So a sum of many is less precise than one of `f32`, and depends on the
 /// order in which the algorithm of the call adds. But all PEs get the same result, and a call that
-/// the same algorithm serves gives the same result again (see [`Team::force`]). NaNs and infinities
+/// the same algorithm serves gives the same result again (see
+/// [`TeamAlgorithms::force`](tune::TeamAlgorithms::force)). NaNs and infinities
 /// propagate as in IEEE 754.
 ///
 /// ```
@@ -102,7 +105,7 @@ pub use builder::JobBuilder;
 /// let all = Job::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let mut gradient = [f16::from_f32(0.5); 100];
-///     world.all_reduce_in_place(&mut gradient, Sum)?;
+///     world.in_place(&mut gradient).all_reduce(Sum)?;
 ///     let largest = world.all_reduce(bf16::from_f32(world.rank().0 as f32), Max)?;
 ///     let sum = world.all_reduce(Complex::new(1.0, -0.5), Sum)?;
 ///     Ok((gradient[99].to_f32(), largest.to_f32(), sum))
@@ -115,7 +118,7 @@ pub use builder::JobBuilder;
 ///
 /// ```compile_fail,E0277
 /// # use consort::{Job, Rank};
-/// Job::threads(2).run(|pe| pe.world().broadcast_slice(&mut [true, false], Rank(0)));
+/// Job::threads(2).run(|pe| pe.world().in_place(&mut [true, false]).broadcast(Rank(0)));
 /// ```
 ///
 /// ```compile_fail,E0277

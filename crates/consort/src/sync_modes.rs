@@ -20,7 +20,7 @@ pub use consort_fabric::SyncMode;
 ///         table.store(0, 7)?;
 ///     }
 ///     let all_have_it = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-///     world.with_sync(all_have_it).broadcast_symmetric(&table, Rank(0))?;
+///     world.with_sync(all_have_it).in_symmetric(&table, &table).broadcast(Rank(0))?;
 ///     let mut copy = [0];
 ///     table.get(world.right(), 0, &mut copy)?;
 ///     assert_eq!(copy, [7]);
@@ -43,8 +43,8 @@ pub use consort_fabric::SyncMode;
 ///     }
 ///     world.barrier()?;
 ///     let loose = world.with_sync(SyncModes::LOOSE);
-///     loose.broadcast_symmetric(&tables[0], Rank(1))?;
-///     loose.broadcast_symmetric(&tables[1], Rank(2))?;
+///     loose.in_symmetric(&tables[0], &tables[0]).broadcast(Rank(1))?;
+///     loose.in_symmetric(&tables[1], &tables[1]).broadcast(Rank(2))?;
 ///     world.barrier()?;
 ///     assert_eq!((tables[0].load(49)?, tables[1].load(49)?), (1, 2));
 ///     Ok(())

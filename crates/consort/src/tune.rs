@@ -2,15 +2,18 @@
 //!
 //! | a program | by |
 //! | --- | --- |
-//! | sees the choice for a call | [`Team::choice`](crate::Team::choice), [`Team::served_by`](crate::Team::served_by) |
-//! | forces a candidate | [`JobBuilder::force`](crate::JobBuilder::force), [`Team::force`](crate::Team::force) |
+//! | sees the choice for a call | [`TeamAlgorithms::choice`], [`TeamAlgorithms::served_by`] |
+//! | forces a candidate | [`JobBuilder::force`](crate::JobBuilder::force), [`TeamAlgorithms::force`] |
 //! | uses the wisdom in a file | [`JobBuilder::wisdom`](crate::JobBuilder::wisdom) |
-//! | refines choices while it runs | [`JobBuilder::online`](crate::JobBuilder::online), [`Team::save_refined`](crate::Team::save_refined) |
-//! | adds an algorithm | [`register`], [`Team::force_with`](crate::Team::force_with) |
+//! | refines choices while it runs | [`JobBuilder::online`](crate::JobBuilder::online), [`TeamAlgorithms::save_refined`] |
+//! | adds an algorithm | [`register`], [`TeamAlgorithms::force_with`] |
 
 #[doc(inline)]
 pub use consort_fabric::{Candidate, Collective, Query};
 #[doc(inline)]
 pub use consort_tuner::{Arrival, ChosenBy};
 
-pub use crate::algorithms::{Algorithms, register};
+pub use crate::{
+    algorithms::{Algorithms, register},
+    team_algorithms::TeamAlgorithms,
+};

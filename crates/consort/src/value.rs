@@ -113,8 +113,8 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
             plain data; wrap a type of another crate in a struct of your own",
     note = "the features `half` and `num-complex` of `consort` make `half::f16`, `half::bf16` and \
             `num_complex::Complex` plain data",
-    note = "a slice or a `Vec` goes through the method with `_slice` or `_in_place` in its name, \
-            and a text as its bytes"
+    note = "a slice or a `Vec` goes as `team.values(&v)`, `team.slices(...)` or \
+            `team.in_place(&mut data)`, followed by the collective, and a text as its bytes"
 )]
 pub trait Value<Kind>: Copy + 'static {
     /// The type that is sent.

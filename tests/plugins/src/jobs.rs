@@ -22,7 +22,7 @@ pub(crate) extern "C" fn job() -> u64 {
 /// Makes nonblocking calls, with help of the library's threads. Returns 2.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn helpers() -> u64 {
-    let program = |pe: &Pe| Ok(pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()?[0]);
+    let program = |pe: &Pe| Ok(pe.world().start(vec![1_u64]).all_reduce(Sum)?.wait()?[0]);
     pes().helper_threads().run(program).expect("a job")[0]
 }
 

@@ -173,7 +173,9 @@ impl<'m, 'p> Member<'m, 'p> {
             return Err(error);
         }
         let algorithm = match work {
-            Work::Call(query, ServedBy::Consort(_)) => self.world.served_by(query.collective),
+            Work::Call(query, ServedBy::Consort(_)) => {
+                self.world.algorithms().served_by(query.collective)
+            }
             _ => None,
         };
         if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
@@ -234,7 +236,7 @@ impl<'m, 'p> Member<'m, 'p> {
         if self.forced != wanted {
             self.choose_freely();
             if let Some((collective, candidate)) = &wanted {
-                self.world.force(*collective, Some(candidate.clone()));
+                self.world.algorithms().force(*collective, Some(candidate.clone()));
             }
             self.forced = wanted;
         }
@@ -242,7 +244,7 @@ impl<'m, 'p> Member<'m, 'p> {
 
     fn choose_freely(&mut self) {
         if let Some((collective, _)) = self.forced.take() {
-            self.world.force(collective, None);
+            self.world.algorithms().force(collective, None);
         }
     }
 }

@@ -270,8 +270,8 @@ impl OwnPlace {
 
     fn places(&self, world: Team<'_>) -> Result<Vec<PePlace>, Error> {
         let gathered = world.all_gather((self.place, process::id(), self.cores))?;
-        let (hosts, names) = world.all_gather_vector(self.host.as_bytes())?;
-        let (cpus, masks) = world.all_gather_vector(&self.cpus)?;
+        let (hosts, names) = world.values(self.host.as_bytes()).uneven().all_gather()?;
+        let (cpus, masks) = world.values(&self.cpus).uneven().all_gather()?;
         let (mut machines, mut processes) = (Vec::new(), Vec::new());
         let place = |(pe, (place, id, cores))| {
             let host = String::from_utf8_lossy(&hosts[names.range(Rank(pe))]).into_owned();

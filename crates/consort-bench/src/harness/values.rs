@@ -86,7 +86,7 @@ fn call_on<T: Pod, O: Operator<T>>(
         | Collective::GatherVector
         | Collective::AllGatherVector
         | Collective::AllToAllVector => {
-            return team.collective_slice(collective, source, target, operator, root);
+            return team.slices(source, target).any(collective, operator, root);
         }
         Collective::Broadcast => Some(team.broadcast(mine, root)?),
         Collective::Scatter => Some(team.scatter(source, root)?),

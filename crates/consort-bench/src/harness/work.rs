@@ -213,15 +213,18 @@ fn call(
             let team = bench.team.with_sync(sync);
             match buffers {
                 _ if collective == Collective::Barrier => team.barrier(),
+                Buffers::Symmetric(data, _) if collective == Collective::Broadcast => {
+                    team.in_symmetric(data, data).broadcast(Rank(0))
+                }
                 Buffers::Symmetric(source, target) => {
-                    team.collective_symmetric(collective, source, target, Sum, Rank(0))
+                    team.in_symmetric(source, target).any(collective, Sum, Rank(0))
                 }
                 Buffers::Slices(source, target) => {
                     let (source, mut target) = (source.borrow(), target.borrow_mut());
                     if sync.exit == SyncMode::None {
                         values::call(&team, collective, &source, &mut target, len)
                     } else {
-                        team.collective_slice(collective, &source, &mut target, Sum, Rank(0))
+                        team.slices(&source, &mut target).any(collective, Sum, Rank(0))
                     }
                 }
             }

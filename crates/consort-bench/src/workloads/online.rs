@@ -184,11 +184,11 @@ fn member(
     loop {
         let block_begun = Instant::now();
         for _ in 0..block_calls {
-            world.collective_slice(collective, &source, &mut target, Sum, Rank(0))?;
+            world.slices(&source, &mut target).any(collective, Sum, Rank(0))?;
         }
         let block_time = block_begun.elapsed();
         blocks_ns.push(block_time.as_secs_f64() * 1e9 / f64::from(block_calls));
-        let served_by = world.served_by(collective);
+        let served_by = world.algorithms().served_by(collective);
         if served_by != choice {
             choice = served_by;
             (after_calls, after) = (calls, begun.elapsed());

@@ -135,7 +135,7 @@ fn timed(
     data: &mut [f64],
     call: impl FnOnce(&mut [f64]) -> Result<()>,
 ) -> Result<f64> {
-    world.broadcast_slice(data, ROOT)?;
+    world.in_place(data).broadcast(ROOT)?;
     world.barrier()?;
     let begun = Instant::now();
     call(data)?;
@@ -150,7 +150,7 @@ fn member(pe: &Pe, bytes: usize, budget: Duration, stop: &AtomicBool) -> Result<
     let begun = Instant::now();
     let (mut samples, mut alone) = (Vec::new(), Vec::new());
     loop {
-        let alone_ns = timed(world, &mut data, |data| world.broadcast_slice(data, ROOT))?;
+        let alone_ns = timed(world, &mut data, |data| world.in_place(data).broadcast(ROOT))?;
         alone.push(alone_ns);
         let typical_ns = Summary::of(&alone[alone.len().saturating_sub(RECENT)..]).median;
         let late_ns = timed(world, &mut data, |data| {
@@ -158,7 +158,7 @@ fn member(pe: &Pe, bytes: usize, budget: Duration, stop: &AtomicBool) -> Result<
                 if is_root {
                     compute(world, LATE * typical_ns)?;
                 }
-                let request = scope.start_broadcast(data, ROOT)?;
+                let request = scope.start_in_place(data).broadcast(ROOT)?;
                 if !is_root {
                     compute(world, (LATE + 1.0) * typical_ns)?;
                 }
@@ -167,7 +167,7 @@ fn member(pe: &Pe, bytes: usize, budget: Duration, stop: &AtomicBool) -> Result<
         })?;
         let busy_ns = timed(world, &mut data, |data| {
             world.overlap(|scope| {
-                let request = scope.start_broadcast(data, ROOT)?;
+                let request = scope.start_in_place(data).broadcast(ROOT)?;
                 compute(world, typical_ns)?;
                 request.wait().map(drop)
             })

@@ -3,10 +3,10 @@
 
 use std::panic::Location;
 
-use consort_fabric::{Collective, Layout, Operator, Pod, Rank};
-use consort_native::{Buffer, Operands};
+use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_native::Buffer;
 
-use super::{Held, brought, combination, layouts, planned_len};
+use super::verb::{Held, Verb, brought, bytes_of, layouts};
 use crate::{Displacements, Result, Team, error::CallError};
 
 /// # Places
@@ -30,12 +30,14 @@ impl Team<'_> {
         (source, target): (usize, usize),
         len: usize,
     ) -> Result<()> {
-        let kind = (collective, root, are_symmetric(collective, (source, target)));
-        let is_root = root == Some(self.rank());
-        let places = self.places(collective, (source, target), bytes_of::<T>(len))?;
+        let verb = Verb { root, ..Verb::new(collective) };
+        let symmetric = are_symmetric(collective, (source, target));
+        let places = self.places(&verb, (source, target), bytes_of::<T>(len))?;
         let [source, target] = places.map(|(offset, bytes)| self.place(offset, bytes));
-        let [source, target] = brought(collective, is_root, source, target);
-        self.at_places::<T, O>(kind, operator, source, target, len)
+        let buffers = brought(collective, verb.is_root(self), source, target).into();
+        let combination = operator.map(|operator| (Kernel::new::<T, O>(operator), O::NAME));
+        let (layouts, site) = (verb.even::<T>(self, len), Location::caller());
+        self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
     }
 
     /// All-gathers blocks of different lengths: `len` elements of this PE, and those of all PEs in
@@ -56,14 +58,9 @@ impl Team<'_> {
         }
         let held = ((len, Held::One(len)), (blocks.extent(), Held::Each(blocks)));
         let layouts = layouts::<T>(self.pes(), held.0, held.1)?;
-        let operands = Operands {
-            kernel: None,
-            source: self.place(source, contributed),
-            target: self.place(target, received),
-            layouts: Some(&layouts),
-        };
-        let kind = (Collective::AllGatherVector, self.sync());
-        self.state.call::<T, T>(kind, None, 0, true, (&operands, Location::caller()), "")
+        let buffers = (self.place(source, contributed), self.place(target, received));
+        let (verb, site) = (Verb::new(Collective::AllGatherVector), Location::caller());
+        self.run::<T, T>(verb, 0, true, None, buffers, Some(&layouts), site)
     }
 
     /// Returns the places at these offsets in a call on blocks of `block_bytes`, as the root has
@@ -71,14 +68,16 @@ impl Team<'_> {
     #[inline(always)]
     pub(crate) fn places(
         &self,
-        collective: Collective,
+        verb: &Verb<'_>,
         (source, target): (usize, usize),
         block_bytes: usize,
     ) -> Result<[(usize, usize); 2]> {
+        let (collective, pes) = (verb.collective, self.pes());
         if collective == Collective::Broadcast {
             return Ok([source, target].map(|offset| (offset, block_bytes)));
         }
-        let (contributed, received) = self.blocks(collective, true);
+        let (contributed, received) =
+            (collective.source_blocks(pes, true), collective.target_blocks(pes, true));
         let source = (source, block_bytes.saturating_mul(contributed as usize));
         let target = (target, block_bytes.saturating_mul(received as usize));
         if are_apart(source, target) {
@@ -93,31 +92,6 @@ impl Team<'_> {
         let endpoint = &self.state.endpoint;
         Buffer::symmetric(endpoint.job(), endpoint.rank_in_world(), offset, bytes)
     }
-
-    #[inline(always)]
-    #[track_caller]
-    fn at_places<'b, T: Pod, O: Operator<T>>(
-        &'b self,
-        (collective, root, are_symmetric): (Collective, Option<Rank>, bool),
-        operator: Option<&'b O>,
-        source: Buffer<'b>,
-        target: Buffer<'b>,
-        len: usize,
-    ) -> Result<()> {
-        let combination = operator.and_then(combination::<T, O>);
-        let is_root = root == Some(self.rank());
-        let layouts = Layout::of_blocks(collective, self.pes(), is_root, len * size_of::<T>());
-        let kernel = combination.map(|(kernel, _)| kernel);
-        let operands = Operands { kernel, source, target, layouts: layouts.as_ref() };
-        self.state.call::<T, T>(
-            (collective, self.sync()),
-            root,
-            planned_len(collective, len),
-            are_symmetric,
-            (&operands, Location::caller()),
-            combination.map_or("", |(_, name)| name),
-        )
-    }
 }
 
 /// Returns whether peers access the buffers at these offsets without a rendezvous. In a broadcast,
@@ -131,10 +105,4 @@ pub(crate) fn are_symmetric(collective: Collective, (source, target): (usize, us
 pub(crate) fn are_apart((first, first_bytes): (usize, usize), second: (usize, usize)) -> bool {
     let ends_by = |(first, bytes): (usize, usize), at| first.saturating_add(bytes) <= at;
     ends_by(second, first) || ends_by((first, first_bytes), second.0)
-}
-
-/// Returns the bytes of `len` elements. If the product overflows, returns the largest number, which
-/// is more than any memory has.
-pub(crate) const fn bytes_of<T>(len: usize) -> usize {
-    len.saturating_mul(size_of::<T>())
 }

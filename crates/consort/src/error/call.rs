@@ -65,6 +65,8 @@ pub enum CallError {
     Displacements(DisplacementsError),
     /// A call from symmetric memory into the same memory.
     InPlace,
+    /// A broadcast between two allocations of symmetric memory, where it works in one.
+    TwoMemories,
     /// Elements outside a symmetric allocation.
     OutOfBounds {
         /// The first element of the access.
@@ -134,11 +136,13 @@ impl fmt::Display for CallError {
             Self::InPlace => {
                 f.write_str("source and target overlap in symmetric memory: use two allocations")
             }
-            Self::OutOfBounds { first, end, len } => write!(
-                f,
-                "elements {first}..{end} are not in symmetric memory of {len} elements \
-                 a PE"
+            Self::TwoMemories => f.write_str(
+                "a broadcast in symmetric memory works in place: pass the same allocation as \
+                 source and target",
             ),
+            Self::OutOfBounds { first, end, len } => {
+                write!(f, "elements {first}..{end} are not in memory of {len} elements a PE")
+            }
             Self::BorrowedSlice(modes) => write!(
                 f,
                 "a borrowed slice cannot be left behind in a {modes} call, which may \

@@ -1,42 +1,18 @@
 //! The data of an operation: buffers, their layouts, and the operator.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, ops::DerefMut, sync::Arc};
 
-use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
+use consort_fabric::{Collective, Layout, Pod, Rank};
 use consort_native::{Block, Buffer, Job, Operands};
 
-use crate::{Displacements, collectives::brought};
-
-/// The operator of a nonblocking call, if it combines contributions.
-pub(super) trait Combine<T>: Send {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)>;
-}
-
-/// Combines with an operator.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct With<O>(pub(super) O);
-
-/// Combines nothing: the call only moves data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Nothing;
-
-impl<T: Pod, O: Operator<T> + Send> Combine<T> for With<O> {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
-        Some((Kernel::new::<T, O>(&self.0), O::NAME))
-    }
-}
-
-impl<T> Combine<T> for Nothing {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
-        None
-    }
-}
-
-impl<T, C: Combine<T> + Sync + ?Sized> Combine<T> for Arc<C> {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
-        (**self).combination()
-    }
-}
+use super::source::Elements;
+use crate::{
+    Displacements,
+    collectives::{
+        combine::Combine,
+        verb::{Held, brought, bytes_of, copy_own},
+    },
+};
 
 /// The buffers of an operation.
 pub(super) trait Buffers: Send {
@@ -49,17 +25,17 @@ pub(super) enum OwnedLayout {
     /// Blocks of equal length, or one block.
     Even(Layout<'static>),
     /// Blocks at these displacements, in elements.
-    Each { blocks: Arc<Displacements>, element_bytes: usize },
+    Each { blocks: Displacements, element_bytes: usize },
 }
 
 impl OwnedLayout {
-    pub(super) fn each<T: Pod>(blocks: Displacements) -> Self {
-        Self::Each { blocks: Arc::new(blocks), element_bytes: size_of::<T>() }
-    }
-
-    /// Returns the layout of one block at the start of the buffer.
-    pub(super) fn one<T: Pod>(len: usize) -> Self {
-        Self::Even(Layout::whole(len.saturating_mul(size_of::<T>())))
+    pub(super) fn of<T: Pod>(held: Held<'_>) -> Self {
+        match held {
+            Held::One(len) => Self::Even(Layout::whole(bytes_of::<T>(len))),
+            Held::Each(blocks) => {
+                Self::Each { blocks: blocks.clone(), element_bytes: size_of::<T>() }
+            }
+        }
     }
 
     pub(super) fn layout(&self) -> Layout<'_> {
@@ -70,20 +46,46 @@ impl OwnedLayout {
     }
 }
 
-/// The buffers and the operator of a call, owned by its operation.
-pub(super) struct Owned<T, C> {
-    pub(super) source: Vec<T>,
-    pub(super) target: Vec<T>,
-    pub(super) combine: C,
+/// A source, a target and the operator of a call: vectors that its operation owns, or borrows.
+pub(super) struct Pair<T, S, D, C> {
+    pub(super) source: S,
+    pub(super) target: D,
+    /// Whether this PE contributes the source, and receives the target.
+    uses: [bool; 2],
+    combine: C,
+    elements: PhantomData<fn() -> T>,
 }
 
-impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
+impl<T, S, D, C> Pair<T, S, D, C> {
+    pub(super) fn new(source: S, target: D, uses: [bool; 2], combine: C) -> Self {
+        Self { source, target, uses, combine, elements: PhantomData }
+    }
+}
+
+impl<T: Pod, S: Elements<T>, D: DerefMut<Target = [T]>, C> Pair<T, S, D, C> {
+    /// Returns source and target. A PE that has broadcast its source copies it to its target,
+    /// unless that is empty.
+    pub(super) fn into_both(mut self, is_broadcasting: bool) -> (S, D) {
+        if is_broadcasting {
+            copy_own(S::elements(&self.source), &mut self.target);
+        }
+        (self.source, self.target)
+    }
+}
+
+impl<T, S, D, C> Buffers for Pair<T, S, D, C>
+where
+    T: Pod,
+    S: Elements<T> + Send,
+    D: DerefMut<Target = [T]> + Send,
+    C: Combine<T> + Send,
+{
     fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
-        let Self { source, target, combine } = self;
+        let Self { source, target, uses: [contributes, receives], combine, .. } = self;
         Operands {
             kernel: combine.combination().map(|(kernel, _)| kernel),
-            source: Buffer::source(source),
-            target: Buffer::target(target),
+            source: if *contributes { Buffer::source(S::elements(source)) } else { Buffer::ABSENT },
+            target: if *receives { Buffer::target(target) } else { Buffer::ABSENT },
             layouts: None,
         }
     }
@@ -95,9 +97,10 @@ pub(super) trait Place: Send {
     fn extent(&self) -> (usize, usize);
 }
 
-impl Place for Arc<Block> {
+/// A block of the heap, of which a call uses this many bytes.
+impl Place for (Arc<Block>, usize) {
     fn extent(&self) -> (usize, usize) {
-        (self.offset(), self.bytes())
+        (self.0.offset(), self.1)
     }
 }
 
@@ -119,7 +122,7 @@ pub(super) struct InHeap<P, T, C> {
     pub(super) elements: PhantomData<fn() -> T>,
 }
 
-impl<P: Place, T: Pod, C: Combine<T>> Buffers for InHeap<P, T, C> {
+impl<P: Place, T: Pod, C: Combine<T> + Send> Buffers for InHeap<P, T, C> {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
         let buffer = |place: &P| {
             let (offset, bytes) = place.extent();

@@ -5,14 +5,10 @@ use std::panic::Location;
 use consort_fabric::{Pod, Rank};
 use consort_native::Site;
 
-use super::{
-    Overlap, Request,
-    buffers::{Nothing, Owned},
-    source::Source,
-};
+use super::{Overlap, Request, buffers::Pair, source::Source};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Team};
+use crate::{Result, Team, collectives::combine::Nothing};
 
 /// # Nonblocking messages
 impl<'p> Team<'p> {
@@ -43,8 +39,8 @@ impl<'p> Team<'p> {
     pub fn start_send<T: Pod + Send>(&self, to: Rank, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let pair = self.messages_to(to)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
-        let buffers = Owned { source: data, target: Vec::new(), combine: Nothing };
-        pair.start_with(ready, buffers, None, |data, _| data, Location::caller())
+        let buffers = Pair::new(data, Vec::new(), [true, false], Nothing);
+        pair.start_owned(ready, buffers, None, |pair| pair.source, Location::caller())
     }
 
     /// Starts to receive a message from PE `from` into `data`, which has the message's length, and
@@ -60,16 +56,16 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, Vec<T>>> {
         let pair = self.messages_from(from)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
-        let buffers = Owned { source: Vec::new(), target: data, combine: Nothing };
-        pair.start_with(ready, buffers, None, |_, data| data, Location::caller())
+        let buffers = Pair::new(Vec::new(), data, [false, true], Nothing);
+        pair.start_owned(ready, buffers, None, |pair| pair.target, Location::caller())
     }
 
     /// Sends a copy of a message, in the team that carries it: the caller continues immediately.
     pub(crate) fn send_copy<T: Pod>(&self, data: &[T], site: Site) -> Result<()> {
         let ready = self.state.message_plan::<T>(data.len())?;
         let source: Vec<u8> = bytemuck::cast_slice(data).to_vec();
-        let buffers = Owned { source, target: Vec::new(), combine: Nothing };
-        self.start_with(ready, buffers, None, |_, _| (), site).map(drop)
+        let buffers = Pair::new(source, Vec::new(), [true, false], Nothing);
+        self.start_owned(ready, buffers, None, |_| (), site).map(drop)
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! | data | start a call with | finish it with |
 //! | --- | --- | --- |
-//! | vectors that the call owns | [`Team::start_all_reduce`] and the other `start_*` | [`Request`] |
-//! | the same, for a call that is repeated | [`Team::plan_all_reduce`] and the other `plan_*`, once; [`Planned::start`] | [`Request`] |
-//! | borrowed slices | the methods of [`Overlap`], inside [`Team::overlap`] | [`Request`], or the end of the scope |
+//! | vectors that the call owns | [`Team::start`], [`Team::start_into`] | [`Request`] |
+//! | the same, for a call that is repeated | [`Team::plan`], once; [`Planned::start`] | [`Request`] |
+//! | borrowed slices | [`Overlap::start_into`], [`Overlap::start_in_place`], inside [`Team::overlap`] | [`Request`], or the end of the scope |
 //! | symmetric memory | [`Team::start_symmetric`] | [`Request`] |
 //!
 //! All PEs of a team start their calls in the same order, also relative to blocking calls. After
@@ -21,28 +21,24 @@
 // | `request` | the request for one call |
 // | `alarm` | wakes tasks that await requests |
 // | `buffers` | the buffers and the operator of an operation |
-// | `starts` | a team's calls, which own their data |
-// | `vector` | a team's vector variants, which own their data |
-// | `places` | a team's calls in the memory that peers can access |
+// | `shape` | which buffers a call uses, and their lengths |
+// | `start` | a team's calls, on vectors and in symmetric memory |
+// | `places` | a team's calls in the memory that peers can access, for other languages |
 // | `overlap` | a scope, in which calls borrow their data |
 // | `source` | the data that a scope's calls read |
-// | `borrowed` | a scope's calls |
 // | `messages` | messages from one PE to another, of a team and of a scope |
 // | `planned` | a call that is planned once and started many times |
-// | `plans` | a team's planned calls |
 
 mod alarm;
-mod borrowed;
 mod buffers;
 mod messages;
-mod overlap;
+pub(crate) mod overlap;
 mod places;
-mod planned;
-mod plans;
+pub(crate) mod planned;
 mod request;
+mod shape;
 mod source;
-mod starts;
-mod vector;
+pub(crate) mod start;
 
 use std::{
     future::{Future, poll_fn},
@@ -51,7 +47,7 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Collective, Layout, Op, Pod, Rank};
+use consort_fabric::{CallSpec, Op, Pod};
 use consort_native::{Operands, Site, StartedCall, Tally};
 
 pub use overlap::Overlap;
@@ -59,71 +55,32 @@ pub use planned::{Planned, PlannedBarrier};
 pub use request::Request;
 pub use source::Source;
 
-use buffers::{Buffers, Combine, OwnedLayout};
+use buffers::{Buffers, OwnedLayout};
 use request::Completion;
 
-use crate::{Result, Team, collectives::planned_len, error::CallError, runtime::plans::Ready};
-
-/// A collective with its root and length, without its operator.
-#[derive(Clone, Copy, Debug)]
-struct Kind {
-    collective: Collective,
-    root: Option<Rank>,
-    /// The number of elements of a block.
-    len: usize,
-    symmetric: bool,
-}
-
-impl Kind {
-    fn of(collective: Collective, root: Option<Rank>, len: usize) -> Self {
-        Self { collective, root, len, symmetric: false }
-    }
-}
+use crate::{
+    Result, Team,
+    collectives::{
+        combine::Combine,
+        verb::{Verb, planned_len},
+    },
+    runtime::plans::Ready,
+};
 
 impl<'p> Team<'p> {
-    /// Returns the plan of a nonblocking call.
+    /// Returns the plan of a nonblocking call on blocks of `len` elements.
     fn nonblocking_plan<T: Pod>(
         &self,
-        kind: Kind,
+        verb: &Verb<'_>,
+        len: usize,
+        symmetric: bool,
         combine: &impl Combine<T>,
     ) -> Result<Arc<dyn Ready>> {
-        let Kind { collective, root, len, symmetric } = kind;
         let combination = combine.combination();
-        let len = planned_len(collective, len);
-        let call = self.state.spec::<T, T>((collective, self.sync()), root, len, combination);
+        let (kind, len) = ((verb.collective, self.sync()), planned_len(verb.collective, len));
+        let call = self.state.spec::<T, T>(kind, verb.root, len, combination);
         let call = CallSpec { symmetric, nonblocking: true, ..call };
         self.state.plan_to_share(&call, combination.as_ref().map(|(kernel, _)| kernel))
-    }
-
-    /// Returns the layouts of a call with blocks of equal length, if it is a vector variant.
-    fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
-        let is_root = root == Some(self.rank());
-        let bytes = len.saturating_mul(size_of::<T>());
-        let layouts = Layout::of_blocks(collective, self.pes(), is_root, bytes);
-        layouts.map(|layouts| layouts.map(OwnedLayout::Even))
-    }
-
-    /// Fails unless the lengths of source and target match the blocks that this PE contributes and
-    /// receives. Returns the numbers of these blocks.
-    fn check_blocks(
-        &self,
-        kind: Kind,
-        source_len: usize,
-        target_len: usize,
-    ) -> Result<(usize, usize)> {
-        let (pes, collective) = (self.pes(), kind.collective);
-        // Symmetric memory has the same length on all PEs, so all check it like the root.
-        let is_root = kind.symmetric || kind.root == Some(self.rank());
-        let contributed = collective.source_blocks(pes, is_root) as usize;
-        let received = collective.target_blocks(pes, is_root) as usize;
-        let fits =
-            |blocks: usize, given| blocks == 0 || blocks.checked_mul(kind.len) == Some(given);
-        if fits(contributed, source_len) && fits(received, target_len) {
-            return Ok((contributed, received));
-        }
-        let pes = self.size();
-        Err(CallError::Blocks { collective, pes, contributed, received, source_len, target_len }
-            .into())
     }
 
     /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its

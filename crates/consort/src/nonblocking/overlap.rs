@@ -22,45 +22,48 @@ use std::{
     cell::RefCell,
     fmt,
     marker::PhantomData,
-    panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
     thread,
 };
 
-use consort_fabric::{Collective, Pod, Rank};
+#[cfg(doc)]
+use consort_fabric::Rank;
+use consort_fabric::{Collective, Pod};
 use consort_machine::{Panic, discard};
-use consort_native::{Buffer, Job, Operands, Site, Tally};
+use consort_native::{Site, Tally};
 
 use super::{
-    Kind, Request,
-    buffers::{Buffers, Combine, Nothing},
-    source::Source,
+    Request,
+    buffers::Pair,
+    source::{Elements, Source},
 };
-use crate::{Result, Team, collectives::block_len, runtime::plans::Ready};
+use crate::{
+    Result, Team,
+    collectives::{
+        call::Call,
+        combine::{Combine, Nothing},
+        form::{KnowsLength, KnowsSource, KnowsTarget, Makes, Returns, Sealed, Separate},
+        verb::{Verb, contribution_in_place},
+    },
+    runtime::plans::Ready,
+};
 
-/// The borrowed buffers and the operator of a call.
-struct Borrowed<'s, T, S, C> {
+/// A source and a slice to write, borrowed for a scope; from [`Overlap::start_into`]. The request
+/// returns both.
+#[derive(Debug)]
+pub struct Borrowed<'scope, 'env, T, S> {
+    scope: &'scope Overlap<'scope, 'env>,
     source: S,
-    target: &'s mut [T],
-    /// Whether this PE contributes the source, and receives the target.
-    uses: [bool; 2],
-    combine: C,
+    target: &'scope mut [T],
 }
 
-impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, C> {
-    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
-        let [contributes, receives] = self.uses;
-        Operands {
-            kernel: self.combine.combination().map(|(kernel, _)| kernel),
-            source: if contributes {
-                Buffer::source(self.source.elements())
-            } else {
-                Buffer::ABSENT
-            },
-            target: if receives { Buffer::target(self.target) } else { Buffer::ABSENT },
-            layouts: None,
-        }
-    }
+/// A slice to read and write, borrowed for a scope; from [`Overlap::start_in_place`]. The request
+/// returns it.
+#[derive(Debug)]
+pub struct BorrowedInPlace<'scope, 'env, T> {
+    scope: &'scope Overlap<'scope, 'env>,
+    data: &'scope mut [T],
 }
 
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
@@ -75,11 +78,11 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// Job::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);
 ///     pe.world().overlap(|scope| {
-///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
+///         let call = scope.start_into(&mut own, &mut sums).all_reduce(Sum)?;
 ///         let (own, sums) = call.wait()?;
 ///         assert_eq!(sums[99], 2);
 ///         own.fill(2);
-///         let (_, sums) = scope.start_all_reduce(own, sums, Sum)?.wait()?;
+///         let (_, sums) = scope.start_into(own, sums).all_reduce(Sum)?.wait()?;
 ///         assert_eq!(sums[99], 4);
 ///         Ok(())
 ///     })
@@ -87,7 +90,8 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Until then nobody else can access it. With one more line, this does not compile:
+/// Until the request returns a slice, nothing else can access it. With one more line, this does not
+/// compile:
 ///
 /// ```compile_fail,E0499
 /// use consort::{Job, ops::Sum};
@@ -95,12 +99,12 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// Job::threads(2).run(|pe| {
 ///     let (mut own, mut sums) = ([1; 100], [0; 100]);
 ///     pe.world().overlap(|scope| {
-///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
+///         let call = scope.start_into(&mut own, &mut sums).all_reduce(Sum)?;
 ///         own.fill(3);
 ///         let (own, sums) = call.wait()?;
 ///         assert_eq!(sums[99], 2);
 ///         own.fill(2);
-///         let (_, sums) = scope.start_all_reduce(own, sums, Sum)?.wait()?;
+///         let (_, sums) = scope.start_into(own, sums).all_reduce(Sum)?.wait()?;
 ///         assert_eq!(sums[99], 4);
 ///         Ok(())
 ///     })
@@ -135,8 +139,8 @@ impl<'p> Team<'p> {
     ///     let world = pe.world();
     ///     let (mut one, mut other) = ([world.rank().0; 100], [world.rank().0; 100]);
     ///     world.overlap(|scope| {
-    ///         scope.start_broadcast(&mut one, Rank(1))?;
-    ///         let other = scope.start_broadcast(&mut other, Rank(2))?.wait()?;
+    ///         scope.start_in_place(&mut one).broadcast(Rank(1))?;
+    ///         let other = scope.start_in_place(&mut other).broadcast(Rank(2))?.wait()?;
     ///         assert_eq!(other[0], 2);
     ///         Ok(())
     ///     })?;
@@ -239,9 +243,8 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
             self.messages.borrow_mut().push(pair);
         }
         let pair: Team<'scope> = pair;
-        let buffers = Borrowed { source, target, uses: [sends, !sends], combine: Nothing };
-        let finish =
-            |buffers: Borrowed<'scope, T, S, Nothing>| finish(buffers.source, buffers.target);
+        let buffers = Pair::new(source, target, [sends, !sends], Nothing);
+        let finish = |pair: Pair<T, S, _, _>| finish(pair.source, pair.target);
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
@@ -250,37 +253,114 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         }
     }
 
-    /// Starts a call, whose operation owns the borrows and passes them to `finish` at its end.
-    #[track_caller]
-    pub(super) fn start<T, S, C, B>(
+    /// Names the data of a call from `source`, borrowed as `&` or `&mut`, into `target`. Its request
+    /// returns both. A buffer that a PE neither contributes nor receives is not touched. The root of
+    /// a broadcast also writes its target, unless that is empty. Local.
+    pub fn start_into<T: Pod + Send, S: Source<T> + 'scope>(
         &'scope self,
-        (collective, root): (Collective, Option<Rank>),
+        source: S,
+        target: &'scope mut [T],
+    ) -> Call<Borrowed<'scope, 'env, T, S>> {
+        Call(Borrowed { scope: self, source, target })
+    }
+
+    /// Names the data of a call that reads `data` and replaces it by the result. Its request
+    /// returns `data`. All calls but a broadcast copy this PE's contribution. Local.
+    pub fn start_in_place<T: Pod + Send>(
+        &'scope self,
+        data: &'scope mut [T],
+    ) -> Call<BorrowedInPlace<'scope, 'env, T>> {
+        Call(BorrowedInPlace { scope: self, data })
+    }
+
+    /// Starts a call, whose operation owns the borrows and passes them to `finish` at its end.
+    fn start<T, S, C, B>(
+        &'scope self,
+        verb: &Verb<'_>,
         (source, target): (S, &'scope mut [T]),
         combine: C,
-        finish: impl FnOnce(S, &'scope mut [T]) -> B + Send + 'scope,
+        finish: impl FnOnce((S, &'scope mut [T])) -> B + Send + 'scope,
+        site: Site,
     ) -> Result<Request<'scope, B>>
     where
         T: Pod + Send,
-        S: Source<T> + 'scope,
-        C: Combine<T> + 'scope,
+        S: Elements<T> + Send + 'scope,
+        C: Combine<T> + Send + 'scope,
         B: Send + 'scope,
     {
         let team: Team<'scope> = self.team;
         team.refuse_borrowed()?;
-        let blocks = team.blocks(collective, root == Some(team.rank()));
-        let (given, len) = (source.elements().len(), target.len());
-        let kind =
-            Kind::of(collective, root, block_len(collective, blocks, team.size(), given, len)?);
-        let (ready, layouts) = (team.nonblocking_plan::<T>(kind, &combine)?, team.even::<T>(kind));
-        let uses = [blocks.0 > 0, blocks.1 > 0];
-        let buffers = Borrowed { source, target, uses, combine };
-        let finish = |buffers: Borrowed<'scope, T, S, C>| finish(buffers.source, buffers.target);
+        let lens = (Some(source.elements().len()), Some(target.len()));
+        let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, lens.0, lens.1)?;
+        let is_broadcasting = shape.is_broadcasting();
+        let buffers = Pair::new(source, target, shape.uses, combine);
+        let finish = move |pair: Pair<T, S, _, C>| finish(pair.into_both(is_broadcasting));
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            team.launch(ready, buffers, layouts, finish, Some(&self.operations), Location::caller())
+            team.launch(ready, buffers, shape.layouts, finish, Some(&self.operations), site)
         }
+    }
+}
+
+impl<'scope, T, S> Returns for Borrowed<'scope, '_, T, S> {
+    type All = Request<'scope, (S, &'scope mut [T])>;
+    type Some = Self::All;
+}
+
+impl<'scope, T, S, C> Makes<C> for Borrowed<'scope, '_, T, S>
+where
+    T: Pod + Send,
+    S: Source<T> + 'scope,
+    C: Combine<T> + Send + 'scope,
+{
+    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::All> {
+        self.scope.start(&verb, (self.source, self.target), combine, |both| both, site)
+    }
+
+    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::Some> {
+        self.all(verb, combine, site)
+    }
+}
+
+impl<T, S> Sealed for Borrowed<'_, '_, T, S> {}
+impl<T, S> Separate for Borrowed<'_, '_, T, S> {}
+impl<T, S> KnowsLength for Borrowed<'_, '_, T, S> {}
+impl<T, S> KnowsSource for Borrowed<'_, '_, T, S> {}
+impl<T, S> KnowsTarget for Borrowed<'_, '_, T, S> {}
+
+impl<T> Sealed for BorrowedInPlace<'_, '_, T> {}
+
+impl<'scope, T> Returns for BorrowedInPlace<'scope, '_, T> {
+    type All = Request<'scope, &'scope mut [T]>;
+    type Some = Self::All;
+}
+
+impl<'scope, T, C> Makes<C> for BorrowedInPlace<'scope, '_, T>
+where
+    T: Pod + Send,
+    C: Combine<T> + Send + 'scope,
+{
+    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::All> {
+        let Self { scope, data } = self;
+        let team = scope.team;
+        team.refuse_borrowed()?;
+        if verb.collective == Collective::Broadcast {
+            let none = <&mut [T]>::default();
+            return if verb.is_root(&team) {
+                scope.start(&verb, (data, none), combine, |(data, _)| data, site)
+            } else {
+                scope.start(&verb, (none, data), combine, |(_, data)| data, site)
+            };
+        }
+        // Peers may read a PE's contribution while theirs are written to its data.
+        let source = contribution_in_place(&verb, &team, data);
+        scope.start(&verb, (source, data), combine, |(_, data)| data, site)
+    }
+
+    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::Some> {
+        self.all(verb, combine, site)
     }
 }
 

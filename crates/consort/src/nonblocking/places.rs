@@ -3,14 +3,19 @@
 use std::{marker::PhantomData, panic::Location};
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
+use consort_native::Site;
 
 use super::{
-    Kind, Request,
-    buffers::{Combine, InHeap, Nothing, OwnedLayout, Place, With},
+    Request,
+    buffers::{InHeap, OwnedLayout, Place},
 };
 use crate::{
     Displacements, Result, Team,
-    collectives::{are_apart, are_symmetric, bytes_of},
+    collectives::{
+        are_apart, are_symmetric,
+        combine::{Combine, Nothing, With},
+        verb::{Held, Verb, bytes_of, layouts},
+    },
     error::CallError,
 };
 
@@ -29,14 +34,17 @@ impl<'p> Team<'p> {
         (source, target): (usize, usize),
         len: usize,
     ) -> Result<Request<'p, ()>> {
+        let verb = Verb { root, ..Verb::new(collective) };
         let symmetric = are_symmetric(collective, (source, target));
-        let kind = Kind { collective, root, len, symmetric };
-        let even = self.even::<T>(kind);
-        let [source, target] = self.places(collective, (source, target), bytes_of::<T>(len))?;
-        let places = (source, target);
+        let even = verb.even::<T>(self, len).map(|both| both.map(OwnedLayout::Even));
+        let [source, target] = self.places(&verb, (source, target), bytes_of::<T>(len))?;
+        let (places, site) = ((source, target), Location::caller());
         match operator {
-            Some(operator) => self.start_in::<_, T, _>(kind, places, With(operator), even),
-            None => self.start_in::<_, T, _>(kind, places, Nothing, even),
+            Some(operator) => {
+                let combine = With(operator);
+                self.start_in::<_, T, _>(&verb, len, symmetric, places, combine, even, site)
+            }
+            None => self.start_in::<_, T, _>(&verb, len, symmetric, places, Nothing, even, site),
         }
     }
 
@@ -51,31 +59,34 @@ impl<'p> Team<'p> {
         (source, len): (usize, usize),
         (target, blocks): (usize, Displacements),
     ) -> Result<Request<'p, ()>> {
-        let collective = Collective::AllGatherVector;
-        blocks.check_target(self.pes(), blocks.extent())?;
-        let (contributed, received) = (bytes_of::<T>(len), bytes_of::<T>(blocks.extent()));
-        let places = ((source, contributed), (target, received));
+        let extent = blocks.extent();
+        let places = ((source, bytes_of::<T>(len)), (target, bytes_of::<T>(extent)));
         if !are_apart(places.0, places.1) {
             return Err(CallError::InPlace.into());
         }
-        let layouts = [OwnedLayout::one::<T>(len), OwnedLayout::each::<T>(blocks)];
-        let kind = Kind { collective, root: None, len: 0, symmetric: true };
-        self.start_in::<_, T, _>(kind, places, Nothing, Some(layouts))
+        let (given, received) = (Held::One(len), Held::Each(&blocks));
+        layouts::<T>(self.pes(), (len, given), (extent, received))?;
+        let layouts = Some([given, received].map(OwnedLayout::of::<T>));
+        let (verb, site) = (Verb::new(Collective::AllGatherVector), Location::caller());
+        self.start_in::<_, T, _>(&verb, 0, true, places, Nothing, layouts, site)
     }
 
-    /// Starts a call in symmetric memory.
-    #[track_caller]
-    pub(super) fn start_in<P: Place + 'static, T: Pod, C: Combine<T> + 'static>(
+    /// Starts a call on blocks of `len` elements in symmetric memory.
+    #[expect(clippy::too_many_arguments, reason = "all that a call has")]
+    pub(super) fn start_in<P: Place + 'static, T: Pod, C: Combine<T> + Send + 'static>(
         &self,
-        kind: Kind,
+        verb: &Verb<'_>,
+        len: usize,
+        symmetric: bool,
         (source, target): (P, P),
         combine: C,
         layouts: Option<[OwnedLayout; 2]>,
+        site: Site,
     ) -> Result<Request<'p, ()>> {
-        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
+        let ready = self.nonblocking_plan::<T>(verb, len, symmetric, &combine)?;
         let buffers = InHeap {
-            collective: kind.collective,
-            is_root: kind.root == Some(self.rank()),
+            collective: verb.collective,
+            is_root: verb.is_root(self),
             rank_in_world: self.state.endpoint.rank_in_world(),
             source,
             target,
@@ -85,7 +96,7 @@ impl<'p> Team<'p> {
         // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, buffers, layouts, |_| (), None, Location::caller())
+            self.launch(ready, buffers, layouts, |_| (), None, site)
         }
     }
 }

@@ -1,29 +1,114 @@
 //! Nonblocking calls that are planned once and started many times: MPI's persistent collectives.
 
-use std::{fmt, panic::Location, sync::Arc};
+use std::{fmt, marker::PhantomData, panic::Location, sync::Arc};
 
-use consort_collectives::PlanError;
-use consort_fabric::{Pod, Rank};
+use consort_fabric::{Collective, Pod, SyncModes};
 use consort_native::Site;
 
-use super::{
-    Kind, Request,
-    buffers::{Combine, Owned, OwnedLayout},
+use super::{Request, buffers::Pair, shape::Shape};
+use crate::{
+    Result, Team,
+    collectives::{
+        call::Call,
+        combine::{Combine, Nothing},
+        form::{KnowsLength, KnowsSource, KnowsTarget, Makes, Returns, Sealed, Separate},
+        verb::{Verb, check_own},
+    },
+    error::CallError,
+    runtime::plans::Ready,
 };
-#[cfg(doc)]
-use crate::Displacements;
-use crate::{Result, Team, collectives::blank, error::CallError, runtime::plans::Ready};
 
-/// A planned nonblocking call on data of one length, from a method of [`Team`] such as
-/// [`Team::plan_all_reduce`]. Its algorithm was chosen when it was planned. `B` is the result type
-/// of its request.
+/// Vectors that are given when a plan is started; from [`Team::plan`].
+#[derive(Debug)]
+pub struct Plan<'p, T> {
+    team: Team<'p>,
+    len: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// # Nonblocking collectives that are planned once
+impl<'p> Team<'p> {
+    /// Plans barriers. See [`Team::start_barrier`]. Local.
+    ///
+    /// # Errors
+    /// [`CallError::Plan`], [`CallError::Freed`].
+    pub fn plan_barrier(&self) -> Result<PlannedBarrier<'p>> {
+        let team = self.with_sync(SyncModes::STRICT);
+        let verb = Verb::new(Collective::Barrier);
+        let ready = team.nonblocking_plan::<u8>(&verb, 0, false, &Nothing)?;
+        Ok(PlannedBarrier { team, ready })
+    }
+
+    /// Plans a nonblocking call that is started many times, by the collective that follows. `len` is
+    /// the number of elements of each PE. In a scatter, an all-to-all and a reduce-scatter it is the
+    /// length of a block. With counts, it is the length of the block that this PE contributes, or in
+    /// a scatter receives; an all-to-all with counts ignores it.
+    ///
+    /// Local, and so is the plan. All PEs of the team create the same plans, and start them in one
+    /// order with the team's other calls.
+    ///
+    /// ```
+    /// # use consort::{Job, ops::Sum};
+    /// Job::threads(2).run(|pe| {
+    ///     let sums = pe.world().plan::<f64>(3).all_reduce(Sum)?;
+    ///     for step in 0..10 {
+    ///         let sum = sums.start(vec![f64::from(step); 3])?;
+    ///         assert_eq!(sum.wait()?[0], f64::from(2 * step));
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn plan<T: Pod + Send>(&self, len: usize) -> Call<Plan<'p, T>> {
+        Call(Plan { team: *self, len, elements: PhantomData })
+    }
+}
+
+impl<'p, T: Pod + Send> Plan<'p, T> {
+    fn make<B>(
+        self,
+        verb: Verb<'_>,
+        combine: impl Combine<T> + Send + 'static,
+        finish: fn(bool, Vec<T>) -> B,
+    ) -> Result<Planned<'p, T, B>> {
+        let Self { team, len, .. } = self;
+        let verb = Verb { len: Some(len), ..verb };
+        let shape = Shape::of::<T>(&team, &verb, None, None)?;
+        let ready = team.nonblocking_plan::<T>(&verb, shape.len, false, &combine)?;
+        Ok(Planned { team, ready, combine: Arc::new(combine), shape, finish })
+    }
+}
+
+impl<'p, T> Returns for Plan<'p, T> {
+    type All = Planned<'p, T>;
+    type Some = Planned<'p, T, Option<Vec<T>>>;
+}
+
+impl<'p, T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Plan<'p, T> {
+    fn all(self, verb: Verb<'_>, combine: C, _: Site) -> Result<Self::All> {
+        self.make(verb, combine, |_, result| result)
+    }
+
+    fn some(self, verb: Verb<'_>, combine: C, _: Site) -> Result<Self::Some> {
+        self.make(verb, combine, bool::then_some)
+    }
+}
+
+impl<T> Sealed for Plan<'_, T> {}
+impl<T> Separate for Plan<'_, T> {}
+impl<T> KnowsLength for Plan<'_, T> {}
+impl<T> KnowsSource for Plan<'_, T> {}
+impl<T> KnowsTarget for Plan<'_, T> {}
+
+/// A planned nonblocking call on data of one length, from a collective after [`Team::plan`]. Its
+/// algorithm was chosen when it was planned. `B` is the result type of its request.
 ///
 /// ```
 /// use consort::{Job, Rank};
 ///
 /// Job::threads(3).run(|pe| {
 ///     let world = pe.world();
-///     let steps = world.plan_broadcast::<u32>(100, Rank(0))?;
+///     let steps = world.plan::<u32>(100).broadcast(Rank(0))?;
 ///     let mut data = vec![world.rank().0; 100];
 ///     for step in 1..=5 {
 ///         data[0] = step * (world.rank().0 + 1);
@@ -37,121 +122,48 @@ use crate::{Result, Team, collectives::blank, error::CallError, runtime::plans::
 pub struct Planned<'p, T, B = Vec<T>> {
     team: Team<'p>,
     ready: Arc<dyn Ready>,
-    combine: Arc<dyn Combine<T> + Sync>,
+    combine: Arc<dyn Combine<T> + Send>,
     shape: Shape,
-    finish: Finish<T, B>,
+    /// Makes the result, given whether this PE gets one if some get none.
+    finish: fn(bool, Vec<T>) -> B,
 }
 
-/// Creates the result from the source and the target, in this order.
-pub(super) type Finish<T, B> = fn(Side, Vec<T>, Vec<T>) -> B;
-
-/// The lengths and layouts of a PE's buffers in a planned call.
-#[derive(Clone, Debug)]
-pub(super) struct Shape {
-    /// Elements of the source; `None` if it is ignored.
-    source_len: Option<usize>,
-    target_len: usize,
-    side: Side,
-    /// The layouts of a vector variant.
-    layouts: Option<[OwnedLayout; 2]>,
-}
-
-/// The role of this PE in the collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// The root; PE 0 in calls without a root whose blocks have equal length.
-    First,
-    /// Any PE but the first; each PE in vector variants without a root.
-    Other,
-    /// A PE that receives a broadcast; its data is its target.
-    Receives,
-}
-
-impl Shape {
-    /// Returns the shape of a call with blocks of equal length.
-    pub(super) fn of_blocks<T: Pod>(team: &Team<'_>, kind: Kind) -> Result<Self> {
-        let Kind { collective, root, len, .. } = kind;
-        let is_first = team.rank() == root.unwrap_or(Rank(0));
-        let (given, received) = (
-            collective.source_blocks(team.pes(), root == Some(team.rank())),
-            collective.target_blocks(team.pes(), root == Some(team.rank())),
-        );
-        let elements = |blocks: u32| (blocks as usize).saturating_mul(len);
-        // Lengths that overflow do not match the blocks.
-        team.check_blocks(kind, elements(given), elements(received))?;
-        Ok(Self {
-            source_len: (given > 0).then(|| elements(given)),
-            target_len: elements(received),
-            side: if is_first { Side::First } else { Side::Other },
-            layouts: team.even::<T>(kind),
-        })
-    }
-
-    /// Returns the shape of a broadcast, in which each PE has one buffer.
-    pub(super) fn of_broadcast(team: &Team<'_>, len: usize, root: Rank) -> Self {
-        let side = if team.rank() == root { Side::First } else { Side::Receives };
-        Self { source_len: Some(len), target_len: 0, side, layouts: None }
-    }
-
-    /// Returns the shape of a vector variant.
-    pub(super) fn of_vector(
-        is_root: bool,
-        (source_len, given): (Option<usize>, OwnedLayout),
-        (target_len, received): (usize, OwnedLayout),
-    ) -> Self {
-        let side = if is_root { Side::First } else { Side::Other };
-        Self { source_len, target_len, side, layouts: Some([given, received]) }
-    }
-}
-
-impl<'p> Team<'p> {
-    /// Plans a call of this shape.
-    pub(super) fn planned<T: Pod, B>(
-        &self,
-        kind: Kind,
-        combine: impl Combine<T> + Sync + 'static,
-        shape: Shape,
-        finish: Finish<T, B>,
-    ) -> Result<Planned<'p, T, B>> {
-        // A vector has at most `isize::MAX` bytes.
-        let is_there = |len: usize| {
-            len.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok())
-        };
-        if ![shape.source_len.unwrap_or(0), shape.target_len].into_iter().all(is_there) {
-            let (algorithm, why) = (kind.collective.name(), "no memory holds its data".into());
-            return Err(PlanError::Incapable { algorithm, why }.into());
-        }
-        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
-        Ok(Planned { team: *self, ready, combine: Arc::new(combine), shape, finish })
-    }
-}
+/// The buffers of a planned call.
+type Owned<T> = Pair<T, Vec<T>, Vec<T>, Arc<dyn Combine<T> + Send>>;
 
 impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// Starts the call on `data`, which has the planned length, and allocates the result. `data` is
-    /// ignored if this PE contributes nothing. Collective.
+    /// ignored if this PE contributes nothing. A broadcast returns `data`. Collective.
     ///
     /// # Errors
     /// [`CallError::PlannedLength`], and see [`Team`].
     #[track_caller]
     pub fn start(&self, data: Vec<T>) -> Result<Request<'p, B>> {
-        let (finish, side) = (self.finish, self.shape.side);
-        let target = blank(self.shape.target_len);
-        self.begin(data, target, move |one, two| finish(side, one, two), Location::caller())
+        let shape = &self.shape;
+        ensure_planned(shape.uses[0] || shape.is_broadcast, data.len(), shape.source_len)?;
+        let (source, target) = shape.place(data);
+        let (finish, is_among_some, is_broadcasting) =
+            (self.finish, shape.is_among_some, shape.is_broadcasting());
+        let finish = move |pair: Pair<_, _, _, _>| {
+            finish(is_among_some, Shape::result(is_broadcasting, pair.source, pair.target))
+        };
+        self.begin(source, target, finish, Location::caller())
     }
 
     /// Starts the call from `source` into `target`, and returns both when it is complete: a program
-    /// that keeps them allocates nothing for its data. Both have the planned lengths: an ignored
-    /// source has any, a target that receives nothing has none, and a broadcast uses only `source`.
-    /// In an exclusive scan, PE 0's target, whose content is unspecified, is as long as the
-    /// others'. Collective.
+    /// that keeps them allocates nothing for its data. Both have the planned lengths; one that this
+    /// PE neither contributes nor receives is ignored. The root of a broadcast also writes its
+    /// target, unless that is empty. In an exclusive scan, PE 0's target, whose content is
+    /// unspecified, is as long as the others'. Collective.
     ///
     /// # Errors
-    /// [`CallError::PlannedLength`], and see [`Team`].
+    /// [`CallError::PlannedLength`]; [`CallError::Lengths`] if the target of a broadcast's root has
+    /// another length than its source; and see [`Team`].
     ///
     /// ```
     /// # use consort::{Job, ops::Sum};
     /// Job::threads(2).run(|pe| {
-    ///     let sums = pe.world().plan_all_reduce::<u64, _>(3, Sum)?;
+    ///     let sums = pe.world().plan::<u64>(3).all_reduce(Sum)?;
     ///     let (mut source, mut target) = (vec![0; 3], vec![0; 3]);
     ///     for step in 1..=10 {
     ///         source.fill(step);
@@ -168,40 +180,36 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
         source: Vec<T>,
         target: Vec<T>,
     ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
-        let target_len = self.shape.target_len;
-        if target.len() != target_len {
-            return Err(
-                CallError::PlannedLength { given: target.len(), planned: target_len }.into()
-            );
+        let shape = &self.shape;
+        ensure_planned(shape.uses[0], source.len(), shape.source_len)?;
+        ensure_planned(shape.uses[1], target.len(), shape.target_len)?;
+        let is_broadcasting = shape.is_broadcasting();
+        if is_broadcasting {
+            check_own(source.len(), target.len())?;
         }
-        let (is_ignored, receives) =
-            (self.shape.source_len.is_none(), self.shape.side == Side::Receives);
-        let (source, aside) = if is_ignored { (Vec::new(), source) } else { (source, Vec::new()) };
-        let in_order = move |one, two| match (is_ignored, receives) {
-            (true, _) => (aside, two),
-            (false, true) => (two, one),
-            (false, false) => (one, two),
-        };
-        self.begin(source, target, in_order, Location::caller())
+        let finish = move |pair: Pair<_, _, _, _>| pair.into_both(is_broadcasting);
+        self.begin(source, target, finish, Location::caller())
     }
 
     fn begin<R: Send + 'static>(
         &self,
-        data: Vec<T>,
+        source: Vec<T>,
         target: Vec<T>,
-        finish: impl FnOnce(Vec<T>, Vec<T>) -> R + Send + 'static,
+        finish: impl FnOnce(Owned<T>) -> R + Send + 'static,
         site: Site,
     ) -> Result<Request<'p, R>> {
-        let Shape { source_len, side, layouts, .. } = &self.shape;
-        if let Some(len) = source_len.filter(|&len| data.len() != len) {
-            return Err(CallError::PlannedLength { given: data.len(), planned: len }.into());
-        }
-        let data = if source_len.is_some() { data } else { Vec::new() };
-        let (source, target) =
-            if *side == Side::Receives { (target, data) } else { (data, target) };
-        let buffers = Owned { source, target, combine: Arc::clone(&self.combine) };
-        self.team.start_with(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
+        let Shape { uses, layouts, .. } = &self.shape;
+        let buffers = Pair::new(source, target, *uses, Arc::clone(&self.combine));
+        self.team.start_owned(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
     }
+}
+
+/// Fails if a buffer is used and does not have its planned length.
+fn ensure_planned(is_used: bool, given: usize, planned: usize) -> Result<()> {
+    if is_used && given != planned {
+        return Err(CallError::PlannedLength { given, planned }.into());
+    }
+    Ok(())
 }
 
 impl<T, B> fmt::Debug for Planned<'_, T, B> {
@@ -216,7 +224,8 @@ impl<T, B> fmt::Debug for Planned<'_, T, B> {
 
 /// A planned barrier, from [`Team::plan_barrier`].
 pub struct PlannedBarrier<'p> {
-    pub(super) barrier: Planned<'p, u8, ()>,
+    team: Team<'p>,
+    ready: Arc<dyn Ready>,
 }
 
 impl<'p> PlannedBarrier<'p> {
@@ -226,7 +235,7 @@ impl<'p> PlannedBarrier<'p> {
     /// See [`Team`].
     #[track_caller]
     pub fn start(&self) -> Result<Request<'p, ()>> {
-        self.barrier.start(Vec::new())
+        self.team.start_without_data(Arc::clone(&self.ready), Location::caller())
     }
 }
 

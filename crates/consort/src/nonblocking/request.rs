@@ -58,7 +58,7 @@ impl<B> Completion<B> {
     }
 }
 
-/// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
+/// A nonblocking call, from [`Team::start`](crate::Team::start) and others.
 ///
 /// It progresses whenever its PE is in any call of the library, most of all while the PE waits
 /// there, and all the time with [`JobBuilder::helper_threads`](crate::JobBuilder::helper_threads).
@@ -79,8 +79,8 @@ impl<B> Completion<B> {
 ///
 /// Job::threads(3).run(|pe| {
 ///     let world = pe.world();
-///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
-///     let mut sum = world.start_all_reduce(vec![1_u64; 4], Sum)?;
+///     let table = world.start(vec![world.rank().0; 1000]).broadcast(Rank(2))?;
+///     let mut sum = world.start(vec![1_u64; 4]).all_reduce(Sum)?;
 ///     let mut computed = 0;
 ///     while !sum.test()? {
 ///         computed += 1; // work that does not need the sum
@@ -149,7 +149,7 @@ impl<'p, B> Request<'p, B> {
     /// # use std::time::Duration;
     /// Job::threads(2).run(|pe| {
     ///     let world = pe.world();
-    ///     let mut request = world.start_broadcast(vec![7], Rank(0))?;
+    ///     let mut request = world.start(vec![7]).broadcast(Rank(0))?;
     ///     let data = loop {
     ///         match request.wait_timeout(Duration::from_millis(1))? {
     ///             Ok(data) => break data,

@@ -3,45 +3,39 @@
 //! The call holds the reference itself, so nobody else uses it meanwhile if it is exclusive. Only
 //! references to slices, arrays and vectors are sources: they have the same elements each time.
 
-mod sealed {
-    /// A reference to elements that stay where they are.
-    pub trait Sealed<T> {
-        fn elements(&self) -> &[T];
-    }
+/// Consecutive elements that stay where they are.
+pub trait Elements<T> {
+    #[doc(hidden)]
+    fn elements(&self) -> &[T];
+}
 
-    /// Consecutive elements.
-    pub trait Elements<T> {
-        fn all(&self) -> &[T];
+impl<T> Elements<T> for [T] {
+    fn elements(&self) -> &[T] {
+        self
     }
+}
 
-    impl<T> Elements<T> for [T] {
-        fn all(&self) -> &[T] {
-            self
-        }
+impl<T, const N: usize> Elements<T> for [T; N] {
+    fn elements(&self) -> &[T] {
+        self
     }
+}
 
-    impl<T, const N: usize> Elements<T> for [T; N] {
-        fn all(&self) -> &[T] {
-            self
-        }
+impl<T> Elements<T> for Vec<T> {
+    fn elements(&self) -> &[T] {
+        self
     }
+}
 
-    impl<T> Elements<T> for Vec<T> {
-        fn all(&self) -> &[T] {
-            self
-        }
+impl<T, D: Elements<T> + ?Sized> Elements<T> for &D {
+    fn elements(&self) -> &[T] {
+        (**self).elements()
     }
+}
 
-    impl<T, D: Elements<T> + ?Sized> Sealed<T> for &D {
-        fn elements(&self) -> &[T] {
-            self.all()
-        }
-    }
-
-    impl<T, D: Elements<T> + ?Sized> Sealed<T> for &mut D {
-        fn elements(&self) -> &[T] {
-            self.all()
-        }
+impl<T, D: Elements<T> + ?Sized> Elements<T> for &mut D {
+    fn elements(&self) -> &[T] {
+        (**self).elements()
     }
 }
 
@@ -54,8 +48,8 @@ mod sealed {
     message = "`{Self}` is not a source of `{T}`",
     note = "give a `&` or `&mut` of a slice, an array or a vector of the target's elements"
 )]
-pub trait Source<T>: Send + sealed::Sealed<T> {}
+pub trait Source<T>: Send + Elements<T> {}
 
-impl<T, D: sealed::Elements<T> + Sync + ?Sized> Source<T> for &D {}
+impl<T, D: Elements<T> + Sync + ?Sized> Source<T> for &D {}
 
-impl<T, D: sealed::Elements<T> + Send + ?Sized> Source<T> for &mut D {}
+impl<T, D: Elements<T> + Send + ?Sized> Source<T> for &mut D {}

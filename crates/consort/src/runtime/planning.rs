@@ -6,14 +6,14 @@ use std::{panic::Location, sync::Arc};
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate, Rank};
 use consort_native::{CallNumber, NumbersExhausted, Operands, message_name};
-use consort_tuner::Catalog;
+use consort_tuner::{Catalog, ChosenBy};
 
 use super::{
     making::{Maker, Outside},
     plans::Ready,
     state::Hold,
 };
-use crate::{Error, Result, error::CallError, tune::ChosenBy};
+use crate::{Error, Result, error::CallError};
 
 impl Hold<'_> {
     /// Selects the candidate that serves a call.

@@ -14,7 +14,7 @@ use consort_native::Group;
 use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measurements, Selector, Table};
 
 use super::{making::Outside, recording::Recorder, wisdom::Source};
-use crate::{Result, tune::Algorithms};
+use crate::{Result, algorithms::Algorithms};
 
 /// The settings by which a job chooses among the algorithms of a collective; the same on all PEs.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ use consort_fabric::{environment::variable, files};
 use consort_machine::hold_forks;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
-use crate::{Error, Result, fabric::Fabric, tune::Algorithms, warn::warn};
+use crate::{Error, Result, algorithms::Algorithms, fabric::Fabric, warn::warn};
 
 /// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::readable_type;
+use consort_fabric::{Collective, readable_type};
 use consort_native::{Block, Buffer, Endpoint, HeapError, Job};
 
 use super::{area::Area, element::Element, shared::SharedSymmetric};
@@ -77,18 +77,29 @@ impl<'p, T: Element> Symmetric<'p, T> {
         Ok(Self { state: team.state, block, first: 0, len, elements })
     }
 
-    /// Returns whether both are the same memory. Empty allocations never are.
+    /// Fails unless this can be the source of `collective` and `target` its target: one allocation
+    /// in a broadcast, and two in other collectives. Empty allocations are both.
     #[inline]
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.block.offset() == other.block.offset() && self.block.bytes() > 0
+    pub(crate) fn check_with(&self, target: &Self, collective: Collective) -> Result<()> {
+        let [bytes, target_bytes] = [self, target].map(|memory| memory.block.bytes());
+        let is_one = self.block.offset() == target.block.offset() && bytes > 0 && target_bytes > 0;
+        match (collective, is_one) {
+            (Collective::Broadcast, false) if bytes.max(target_bytes) > 0 => {
+                Err(CallError::TwoMemories.into())
+            }
+            (Collective::Broadcast, _) | (_, false) => Ok(()),
+            (_, true) => Err(CallError::InPlace.into()),
+        }
     }
 
-    /// Returns this PE's part as a buffer for a collective of the same job.
+    /// Returns the first `len` elements of this PE's part as a buffer for a collective of the same
+    /// job.
     #[inline]
-    pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
+    pub(crate) fn buffer<'b>(&'b self, state: &'b State, len: usize) -> Buffer<'b> {
         self.ensure_job(state.endpoint.job());
         let rank = state.endpoint.rank_in_world();
-        Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
+        let bytes = len.saturating_mul(size_of::<T>());
+        Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), bytes)
     }
 
     /// Returns the block of the heap that this PE holds.
@@ -140,7 +151,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     /// # use consort::{Job, Rank};
     /// Job::threads(2).run(|pe| {
     ///     let table = pe.world().symmetric::<u32>(100)?;
-    ///     pe.world().broadcast_symmetric(&table.range(..50)?, Rank(0)) // takes all of it
+    ///     pe.world().in_symmetric(&table.range(..50)?, &table.range(..50)?).broadcast(Rank(0)) // takes all of it
     /// });
     /// ```
     pub fn range(&self, range: impl RangeBounds<usize>) -> Result<SymmetricRange<'p, T>> {

@@ -8,10 +8,7 @@ use std::{
 use consort::{Error, Job, Rank, Result, Team, Waiting, async_broadcasts::AsyncVariant};
 use consort_conformance::turns::{LIMIT, alone, note};
 
-use crate::{
-    data::count,
-    jobs::{SOON, pes_of},
-};
+use crate::jobs::{SOON, pes_of};
 
 /// Lengths of messages: nothing, a few bytes, a chunk, several.
 const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
@@ -33,7 +30,7 @@ fn all_of(sources: usize, messages: usize, but: Rank, pes: usize) -> Vec<Vec<Vec
 }
 
 /// The first `sources` PEs broadcast `messages` each, with other calls in between.
-fn all_arrive(pes: usize, waiting: Waiting, k: u32, sources: usize, messages: usize) {
+fn all_arrive(pes: usize, waiting: Waiting, k: usize, sources: usize, messages: usize) {
     // Both orders are correct. With the published one, sources starve and others store data.
     let is_published = pes <= 5 && k.is_multiple_of(2);
     let variant = if is_published { AsyncVariant::Published } else { AsyncVariant::Fair };
@@ -65,7 +62,7 @@ fn all_arrive(pes: usize, waiting: Waiting, k: u32, sources: usize, messages: us
 fn every_message_arrives_once_and_in_order() {
     alone(LIMIT, || {
         for pes in [1, 2, 3, 5, 8] {
-            for k in 1..count(pes).max(2) {
+            for k in 1..pes.max(2) {
                 for sources in [1, pes] {
                     all_arrive(pes, Waiting::SpinYield, k, sources, 7);
                     all_arrive(pes, Waiting::SpinYieldPark, k, sources, 7);

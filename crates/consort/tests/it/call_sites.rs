@@ -34,12 +34,12 @@ macro_rules! sites {
 
             #[inline(never)]
             pub(super) fn share(team: Team<'_>, data: &mut [u64], root: Rank) -> Result<()> {
-                team.broadcast_slice(data, root)
+                team.in_place(data).broadcast(root)
             }
 
             #[inline(never)]
             pub(super) fn sums(team: Team<'_>, data: &[u64], sums: &mut [u64]) -> Result<()> {
-                team.all_reduce_slice(data, sums, Sum)
+                team.slices(data, sums).all_reduce(Sum)
             }
         }
     )*};
@@ -98,7 +98,7 @@ fn at_random(seed: u64) {
             play(world, seed, CALLS)?;
             let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
             play(part, seed, CALLS / 10)?;
-            Ok((world.served_by(Collective::AllReduce), part.size()))
+            Ok((world.algorithms().served_by(Collective::AllReduce), part.size()))
         })
     });
     outcome.unwrap_or_else(|error| panic!("TEST_SEED={seed} repeats this: {error}"));

@@ -110,12 +110,12 @@ fn slices<T: Pod + PartialEq + Debug>(world: Team<'_>, of: impl Fn(u32) -> T) ->
     let (me, last) = (world.rank().0, Rank::new(world.size() - 1));
     let all: Vec<T> = world.ranks().map(|rank| of(rank.0)).collect();
     let mut data = [of(me); 5];
-    world.broadcast_slice(&mut data, last)?;
+    world.in_place(&mut data).broadcast(last)?;
     assert_eq!(data, [of(last.0); 5]);
     let mut gathered = vec![of(me); world.size()];
-    world.all_gather_slice(&[of(me)], &mut gathered)?;
+    world.slices(&[of(me)], &mut gathered).all_gather()?;
     assert_eq!(gathered, all);
-    world.all_reduce_in_place(&mut data, |_: T, right: T| right)?;
+    world.in_place(&mut data).all_reduce(|_: T, right: T| right)?;
     assert_eq!(data, [of(last.0); 5]);
     let memory = world.symmetric(3)?;
     memory.put(world.right(), 1, &[of(me)])?;

@@ -32,15 +32,15 @@ fn combine<T: Pod + PartialEq + Debug>(
     let until = (0..=me).map(&of).reduce(|left, right| operator.apply(left, right));
     assert_eq!(Some(world.scan(of(me), operator)?), until);
     let mut target = [T::zeroed(); LEN];
-    world.all_reduce_slice(&[of(me); LEN], &mut target, operator)?;
+    world.slices(&[of(me); LEN], &mut target).all_reduce(operator)?;
     assert_eq!(target, [expected; LEN]);
     let mut data = [of(me); LEN];
-    world.all_reduce_in_place(&mut data, operator)?;
+    world.in_place(&mut data).all_reduce(operator)?;
     assert_eq!(data, [expected; LEN]);
     let (from, to) = (world.symmetric(LEN)?, world.symmetric(LEN)?);
     from.fill(of(me))?;
     world.barrier()?;
-    world.all_reduce_symmetric(&from, &to, operator)?;
+    world.in_symmetric(&from, &to).all_reduce(operator)?;
     assert_eq!(to.to_vec()?, [expected; LEN]);
     world.barrier()
 }
@@ -105,7 +105,7 @@ fn with_one<T: Pod>(
         let mine = if rank == world.rank() { special } else { other };
         found.push(world.all_reduce(mine, operator)?);
         let mut many = [mine; 50];
-        world.all_reduce_in_place(&mut many, operator)?;
+        world.in_place(&mut many).all_reduce(operator)?;
         found.extend(many);
     }
     Ok(found)
@@ -165,23 +165,23 @@ fn repeats<T: Pod>(
     let mine: Vec<T> = (0..300).map(|_| of(splitmix64(&mut state))).collect();
     let mut served = 0;
     for candidate in everything(Collective::AllReduce) {
-        world.force(Collective::AllReduce, Some(candidate.clone()));
+        world.algorithms().force(Collective::AllReduce, Some(candidate.clone()));
         let mut first: Option<Vec<u8>> = None;
         for _ in 0..3 {
             let mut target = vec![T::zeroed(); mine.len()];
-            match world.all_reduce_slice(&mine, &mut target, operator) {
+            match world.slices(&mine, &mut target).all_reduce(operator) {
                 Err(Error::Call(CallError::Plan(_))) => break,
                 found => found?,
             }
             let bytes = bytemuck::cast_slice::<T, u8>(&target).to_vec();
             let mut of_root = bytes.clone();
-            world.broadcast_slice(&mut of_root, Rank(0))?;
+            world.in_place(&mut of_root).broadcast(Rank(0))?;
             assert!(bytes == of_root, "{candidate:?}: the PEs differ");
             assert!(*first.get_or_insert(bytes.clone()) == bytes, "{candidate:?}: runs differ");
             served += 1;
         }
     }
-    world.force(Collective::AllReduce, None);
+    world.algorithms().force(Collective::AllReduce, None);
     Ok(served)
 }
 

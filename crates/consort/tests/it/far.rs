@@ -124,7 +124,7 @@ fn failures_end_transfers() {
                 let mut data = vec![1_u64; 10_000];
                 for call in 0..8 {
                     assert!((world.rank(), call) != (Rank(1), 5), "on purpose");
-                    world.broadcast_slice(&mut data, Rank(call % 4))?;
+                    world.in_place(&mut data).broadcast(Rank(call % 4))?;
                 }
                 Ok(())
             })
@@ -143,9 +143,9 @@ fn tests_of_requests_wait_for_no_puts() {
         world.barrier()?;
         if world.rank() == Rank(1) {
             thread::sleep(COMPUTES);
-            return world.start_all_reduce(vec![1], Sum)?.wait();
+            return world.start(vec![1]).all_reduce(Sum)?.wait();
         }
-        let mut request = world.start_all_reduce(vec![2], Sum)?;
+        let mut request = world.start(vec![2]).all_reduce(Sum)?;
         memory.put(Rank(1), 0, &[1])?;
         let begun = Instant::now();
         assert!(!request.test()?);
@@ -207,7 +207,7 @@ fn unsent_data_is_not_delivered() {
                 assert!((me, call) != (1, 5 + seed % 4), "on purpose");
                 let root = u32::try_from(call % 4).expect("a rank");
                 data.fill(if me == root { call } else { 0 });
-                world.broadcast_slice(&mut data, Rank(root))?;
+                world.in_place(&mut data).broadcast(Rank(root))?;
                 is_told(&data, call);
             }
             if seed % 2 == 1 {

@@ -74,16 +74,16 @@ fn memory() {
 fn calls() {
     let done = Job::threads(2).run(|pe| {
         let world = pe.world();
-        let request = world.start_all_reduce(vec![1], Sum)?; // `Request`
+        let request = world.start(vec![1]).all_reduce(Sum)?; // `Request`
         assert_eq!(request.wait()?, [2]);
-        let planned = world.plan_all_reduce(1, Sum)?; // `Planned`
+        let planned = world.plan(1).all_reduce(Sum)?; // `Planned`
         let barrier = world.plan_barrier()?; // `PlannedBarrier`
         barrier.start()?.wait()?;
         assert_eq!(planned.start(vec![1])?.wait()?, [2]);
         let mut data = [3];
         world.overlap(|overlap| {
             // `Overlap`
-            let request = overlap.start_broadcast(&mut data, Rank(0))?;
+            let request = overlap.start_in_place(&mut data).broadcast(Rank(0))?;
             request.wait().map(|data| assert_eq!(data, [3]))
         })?;
         let mut received = 0;
@@ -94,6 +94,49 @@ fn calls() {
         world.with_sync(modes).barrier()
     });
     assert_eq!(done.expect("no PE fails").len(), 2);
+}
+
+/// Each form of data is a `Call`.
+#[test]
+fn forms() {
+    let done = Job::threads(2).run(|pe| {
+        let world = pe.world();
+        let blocks = Displacements::new(&[1, 1])?;
+        let (source, mut target) = ([1], [0; 2]);
+        let slices = world.slices(&source, &mut target); // `Slices`
+        slices.with_counts(&blocks).all_gather()?; // `WithCounts`
+        let in_place = world.in_place(&mut target); // `InPlace`
+        in_place.all_reduce(Sum)?;
+        let values = world.values(&target); // `Values`
+        assert_eq!(values.with_len(1).scatter(Rank(0))?, [2]); // `WithLen`
+        let uneven = world.values(&target).uneven(); // `Uneven`
+        uneven.all_gather()?;
+        let memory = [world.symmetric(2)?, world.symmetric(2)?];
+        memory[0].fill(1_u32)?;
+        let in_symmetric = world.in_symmetric(&memory[0], &memory[1]); // `InSymmetric`
+        in_symmetric.all_reduce(Sum)?;
+        let start_symmetric = world.start_symmetric(&memory[0], &memory[1]); // `StartSymmetric`
+        start_symmetric.all_reduce(Sum)?.wait()?;
+        let start = world.start(vec![1]); // `Start`
+        start.all_reduce(Sum)?.wait()?;
+        let start_into = world.start_into(vec![1], vec![0]); // `StartInto`
+        start_into.all_reduce(Sum)?.wait()?;
+        let plan = world.plan(1); // `Plan`
+        plan.all_reduce(Sum)?.start(vec![1])?.wait()?;
+        world.overlap(|scope| {
+            let borrowed = scope.start_into(&source, &mut target[..1]); // `Borrowed`
+            borrowed.all_reduce(Sum)?;
+            Ok(())
+        })?;
+        world.overlap(|scope| {
+            let borrowed = scope.start_in_place(&mut target); // `BorrowedInPlace`
+            borrowed.all_reduce(Sum)?;
+            Ok(())
+        })?;
+        let algorithms = world.algorithms(); // `TeamAlgorithms`
+        Ok(algorithms.served_by(Collective::AllReduce).is_some())
+    });
+    assert_eq!(done.expect("no PE fails"), [true; 2]);
 }
 
 #[test]

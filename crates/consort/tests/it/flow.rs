@@ -114,21 +114,21 @@ fn play<'p>(team: Team<'p>, step: &Step) -> Result<Option<Open<'p>>> {
         (What::Scatter, false) => assert_eq!(synced.scatter(&blocks(), root)?, mine),
         (What::Barrier, false) => team.barrier()?,
         (What::Broadcast, true) => {
-            let request = synced.start_broadcast(vec![mine], root)?;
+            let request = synced.start(vec![mine]).broadcast(root)?;
             return Ok(Some(Open::Data(request, given(seed, root))));
         }
         (What::Reduce, true) => {
-            return Ok(Some(Open::Sum(synced.start_reduce(vec![mine], affine, root)?, sum())));
+            return Ok(Some(Open::Sum(synced.start(vec![mine]).reduce(affine, root)?, sum())));
         }
         (What::Scatter, true) => {
-            return Ok(Some(Open::Data(synced.start_scatter(blocks(), 1, root)?, mine)));
+            return Ok(Some(Open::Data(synced.start(blocks()).with_len(1).scatter(root)?, mine)));
         }
         (What::Barrier, true) => return Ok(Some(Open::Barrier(team.start_barrier()?))),
         (What::Force, _) => {
             let mut random = Random(seed);
             let collective = *random.pick(&[Collective::Broadcast, Collective::Reduce]);
             let candidate = random.pick(&everything(collective)).clone();
-            team.force(collective, (!random.chance(4)).then_some(candidate));
+            team.algorithms().force(collective, (!random.chance(4)).then_some(candidate));
         }
     }
     Ok(None)
@@ -158,7 +158,7 @@ fn program(pe: &Pe, seed: u64) -> Result<()> {
         match play(teams[step.team], step) {
             Err(Error::Call(CallError::Plan(_))) => {
                 for collective in [Collective::Broadcast, Collective::Reduce] {
-                    teams[step.team].force(collective, None);
+                    teams[step.team].algorithms().force(collective, None);
                 }
             }
             played => open.extend(played?),

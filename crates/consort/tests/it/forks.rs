@@ -94,7 +94,7 @@ fn fork_beside_job() {
             job.join_as(Rank(1)).expect("a free rank").run(|pe| {
                 let memory = pe.world().symmetric::<u64>(4)?;
                 memory.wait_until(3, Until::Equals(1))?;
-                assert_eq!(pe.world().start_all_reduce(vec![1_u64; LONG], Sum)?.wait()?[0], 2);
+                assert_eq!(pe.world().start(vec![1_u64; LONG]).all_reduce(Sum)?.wait()?[0], 2);
                 pe.world().barrier()?;
                 assert_eq!(memory.load(0)?, 0, "a child has reached this memory");
                 Ok::<_, Error>(())
@@ -113,7 +113,9 @@ fn fork_beside_job() {
         is_refused(world.symmetric::<u8>(1));
         is_refused(world.start_barrier());
         let mut data = [1];
-        is_refused(world.overlap(|scope| scope.start_broadcast(&mut data, Rank(0)).map(drop)));
+        is_refused(
+            world.overlap(|scope| scope.start_in_place(&mut data).broadcast(Rank(0)).map(drop)),
+        );
         is_refused(memory.put(Rank(1), 0, &[9]));
         is_refused(memory.put_signal(Rank(1), 0, &[9], &memory, 3, Signal::Set(9)));
         is_refused(memory.fetch_add(Rank(1), 0, 9));
@@ -124,7 +126,7 @@ fn fork_beside_job() {
         is_refused(job.run(|_| Ok::<_, Error>(())));
     });
     drop(shared);
-    let request = world.start_all_reduce(vec![1_u64; LONG], Sum).expect("a call");
+    let request = world.start(vec![1_u64; LONG]).all_reduce(Sum).expect("a call");
     let mut requests = Some(request);
     children::run("a request", || is_refused(requests.take().expect("a request").wait()));
     children::run("a request that is dropped", || drop(requests.take()));

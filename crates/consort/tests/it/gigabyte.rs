@@ -24,10 +24,10 @@ fn a_gigabyte_arrives_whole() {
             let (world, root) = (pe.world(), Rank(1));
             let mut data: Vec<u64> =
                 if world.rank() == root { (0..WORDS).map(word).collect() } else { vec![0; WORDS] };
-            world.broadcast_slice(&mut data, root)?;
+            world.in_place(&mut data).broadcast(root)?;
             assert!(places().all(|place| data[place] == word(place)));
             let sum = data.iter().fold(0, |sum: u64, &word| sum.wrapping_add(word));
-            Ok((sum, world.served_by(Collective::Broadcast)))
+            Ok((sum, world.algorithms().served_by(Collective::Broadcast)))
         })
     });
     let all = all.expect("a job that goes well");

@@ -45,7 +45,7 @@ fn a_long_wait_is_cheap() {
     assert!(for_a_word < 2 * MOST_NS, "{for_a_word} ns");
     let awaited = cost_ns(|pe| {
         let executor = tokio::runtime::Builder::new_current_thread().build();
-        let sum = pe.world().start_all_reduce(vec![1], Sum)?;
+        let sum = pe.world().start(vec![1]).all_reduce(Sum)?;
         executor.expect("an executor").block_on(sum).map(drop)
     });
     assert!(awaited < MOST_NS, "{awaited} ns");

@@ -38,7 +38,7 @@ fn a_joined_thread_is_a_whole_pe() {
         shared.put(world.right(), me.index(), &[u64::from(me.0) + 1])?;
         world.barrier()?;
         assert_eq!(shared.load(world.left().index())?, u64::from(world.left().0) + 1);
-        let request = world.start_all_reduce(vec![1_u64], Sum)?;
+        let request = world.start(vec![1_u64]).all_reduce(Sum)?;
         let half = world.split(Some(me.0 % 2), 0)?.expect("a team");
         assert_eq!(half.all_reduce(1, Sum)?, half.size());
         assert_eq!(request.wait()?, [3]);
@@ -70,7 +70,7 @@ fn left_rank_is_joined_again() {
                     }
                     let odd = world.split(Some(rank.0 % 2), 0).expect("a split").expect("a team");
                     assert!(odd.barrier().is_ok());
-                    drop(world.start_all_reduce(vec![round], Sum)); // is complete when it leaves
+                    drop(world.start(vec![round]).all_reduce(Sum)); // is complete when it leaves
                 });
             }
         });
@@ -215,7 +215,7 @@ fn panic_while_leaving_is_an_error_of_run() {
         let program = || {
             job.run(|pe| {
                 let panics = |_: u64, _: u64| -> u64 { panic!("the operator") };
-                pe.world().start_all_reduce(vec![1_u64], panics).map(drop)
+                pe.world().start(vec![1_u64]).all_reduce(panics).map(drop)
             })
         };
         [(); 2].map(|()| scope.spawn(program)).map(|thread| thread.join().expect("it is caught"))
@@ -438,7 +438,7 @@ fn helpers_drive_the_calls_of_joined_threads() {
         for _ in 0..2 {
             scope.spawn(|| {
                 let pe = job.join().expect("a free rank");
-                let request = pe.world().start_all_reduce(vec![1_u64; 1000], Sum);
+                let request = pe.world().start(vec![1_u64; 1000]).all_reduce(Sum);
                 assert_eq!(
                     request.and_then(consort::nonblocking::Request::wait),
                     Ok(vec![2; 1000])

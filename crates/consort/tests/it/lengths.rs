@@ -34,26 +34,27 @@ fn assert_blocks<T>(outcome: &Result<T>, collective: Collective) {
 fn blocks_whose_product_wraps_around_are_refused() {
     with_two(|world| {
         let half = vec![(); HALF];
-        assert_blocks(&world.all_gather_slice(&half, &mut []), Collective::AllGather);
-        assert_blocks(&world.all_to_all_slice(&[], &mut [(); 1]), Collective::AllToAll);
-        assert_blocks(&world.all_gather_blocks(&half), Collective::AllGather);
-        assert_blocks(&world.start_all_gather(half.clone()), Collective::AllGather);
-        let outcome = world.overlap(|scope| scope.start_all_gather(&half, &mut []).map(drop));
+        assert_blocks(&world.slices(&half, &mut []).all_gather(), Collective::AllGather);
+        assert_blocks(&world.slices(&[], &mut [(); 1]).all_to_all(), Collective::AllToAll);
+        assert_blocks(&world.values(&half).all_gather(), Collective::AllGather);
+        assert_blocks(&world.start(half.clone()).all_gather(), Collective::AllGather);
+        let outcome =
+            world.overlap(|scope| scope.start_into(&half, &mut []).all_gather().map(drop));
         assert_blocks(&outcome, Collective::AllGather);
-        assert_blocks(&world.plan_all_gather::<()>(HALF), Collective::AllGather);
-        let outcome = world.reduce_scatter_slice(&[], &mut [(); HALF], nothing);
+        assert_blocks(&world.plan::<()>(HALF).all_gather(), Collective::AllGather);
+        let outcome = world.slices(&[], &mut [(); HALF]).reduce_scatter(nothing);
         assert_blocks(&outcome, Collective::ReduceScatter);
         if world.rank() == ROOT {
-            assert_blocks(&world.gather_slice(&half, &mut [], ROOT), Collective::Gather);
-            assert_blocks(&world.gather_blocks(&half, ROOT), Collective::Gather);
-            let outcome = world.scatter_slice(&[], &mut [(); HALF], ROOT);
+            assert_blocks(&world.slices(&half, &mut []).gather(ROOT), Collective::Gather);
+            assert_blocks(&world.values(&half).gather(ROOT), Collective::Gather);
+            let outcome = world.slices(&[], &mut [(); HALF]).scatter(ROOT);
             assert_blocks(&outcome, Collective::Scatter);
-            let outcome = world.collective_slice(Collective::Gather, &half, &mut [], nothing, ROOT);
+            let outcome = world.slices(&half, &mut []).any(Collective::Gather, nothing, ROOT);
             assert_blocks(&outcome, Collective::Gather);
         }
         let (long, none) = (world.symmetric::<()>(HALF)?, world.symmetric::<()>(0)?);
-        assert_blocks(&world.all_gather_symmetric(&long, &none), Collective::AllGather);
-        let outcome = world.start_symmetric(Collective::AllGather, &long, &none, nothing, ROOT);
+        assert_blocks(&world.in_symmetric(&long, &none).all_gather(), Collective::AllGather);
+        let outcome = world.start_symmetric(&long, &none).any(Collective::AllGather, nothing, ROOT);
         assert_blocks(&outcome, Collective::AllGather);
         world.barrier()
     });
@@ -63,14 +64,14 @@ fn blocks_whose_product_wraps_around_are_refused() {
 fn zero_sized_elements_take_no_time() {
     with_two(|world| {
         let mut all = vec![(); usize::MAX];
-        world.broadcast_slice(&mut all, ROOT)?;
-        world.all_gather_slice(&all[..HALF - 1], &mut all.clone()[..usize::MAX - 1])?;
-        world.all_to_all_slice(&all[..usize::MAX - 1], &mut all.clone()[..usize::MAX - 1])?;
-        world.all_reduce_slice(&all, &mut all.clone(), nothing)?;
-        world.all_reduce_in_place(&mut all, nothing)?;
-        world.scan_in_place(&mut all, nothing)?;
+        world.in_place(&mut all).broadcast(ROOT)?;
+        world.slices(&all[..HALF - 1], &mut all.clone()[..usize::MAX - 1]).all_gather()?;
+        world.slices(&all[..usize::MAX - 1], &mut all.clone()[..usize::MAX - 1]).all_to_all()?;
+        world.slices(&all, &mut all.clone()).all_reduce(nothing)?;
+        world.in_place(&mut all).all_reduce(nothing)?;
+        world.in_place(&mut all).scan(nothing)?;
         world.send_receive(world.right(), &all, world.left(), &mut all.clone())?;
-        assert_eq!(world.start_broadcast(all.clone(), ROOT)?.wait()?.len(), usize::MAX);
+        assert_eq!(world.start(all.clone()).broadcast(ROOT)?.wait()?.len(), usize::MAX);
         let memory = world.symmetric::<()>(usize::MAX)?;
         memory.fill(())?;
         memory.put(world.right(), 0, &all)?;
@@ -83,7 +84,7 @@ fn zero_sized_elements_take_no_time() {
         let after_all = (Bound::Excluded(usize::MAX), Bound::Unbounded);
         assert!(is_outside(memory.range(after_all).map(drop)));
         assert_eq!(memory.range(usize::MAX..)?.len(), 0);
-        world.broadcast_symmetric(&memory, ROOT)?;
+        world.in_symmetric(&memory, &memory).broadcast(ROOT)?;
         world.barrier()
     });
 }
@@ -100,8 +101,8 @@ fn overflowing_displacements_are_refused() {
         let blocks = Displacements::new(&counts)?;
         let own = vec![(); counts[world.rank().index()]];
         let mut all = vec![(); usize::MAX];
-        world.all_gather_vector_slice(&own, &mut all, &blocks)?;
-        let short = world.all_gather_vector_slice(&own, &mut all[1..], &blocks);
+        world.slices(&own, &mut all).with_counts(&blocks).all_gather()?;
+        let short = world.slices(&own, &mut all[1..]).with_counts(&blocks).all_gather();
         assert!(matches!(
             short,
             Err(Error::Call(CallError::Displacements(DisplacementsError::Beyond { .. })))

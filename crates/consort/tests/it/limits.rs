@@ -241,11 +241,11 @@ fn exchange(world: &Team<'_>) -> Result<()> {
     for len in [1000, 400_000, 3_000_000, 1_000_000] {
         let mut data: Vec<u64> = (0..len).map(|at| (at * pes + own) as u64).collect();
         let mut all = vec![0; len * pes];
-        world.all_gather_slice(&data, &mut all)?;
+        world.slices(&data, &mut all).all_gather()?;
         assert!(
             all.iter().enumerate().all(|(at, &word)| word == ((at % len) * pes + at / len) as u64)
         );
-        world.broadcast_slice(&mut data, Rank(1))?;
+        world.in_place(&mut data).broadcast(Rank(1))?;
         assert!(data.iter().enumerate().all(|(at, &word)| word == (at * pes + 1) as u64));
     }
     Ok(())

@@ -21,6 +21,7 @@ mod first_lines;
 mod flow;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod forks;
+mod forms;
 mod gigabyte;
 mod handles;
 mod idling;

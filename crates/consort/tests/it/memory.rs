@@ -119,7 +119,7 @@ fn freed_teams_leak_nothing() {
             if number % 8 == 0 {
                 let memory = team.symmetric::<u64>(100 + number % 50)?;
                 memory.store(0, sum)?;
-                team.start_broadcast(vec![number; 10], Rank(0))?.wait()?;
+                team.start(vec![number; 10]).broadcast(Rank(0))?.wait()?;
                 team.split(None, 0)?;
             }
             team.free()
@@ -132,7 +132,7 @@ fn calls_of_new_lengths_leak_nothing() {
     alone(LIMIT, || {
         keeps_its_size(4000, |world, number| {
             let mut data = vec![0_u16; number];
-            world.broadcast_slice(&mut data, Rank(0))?;
+            world.in_place(&mut data).broadcast(Rank(0))?;
             drop(world.symmetric::<u8>(number)?);
             Ok(())
         });
@@ -246,9 +246,9 @@ mod night {
                     let mut data = vec![round; number];
                     // The plans of all-reduces, which are composed, take most of the time.
                     if number.is_multiple_of(2) {
-                        world.all_reduce_in_place(&mut data, Sum)?;
+                        world.in_place(&mut data).all_reduce(Sum)?;
                     } else {
-                        world.broadcast_slice(&mut data, Rank(0))?;
+                        world.in_place(&mut data).broadcast(Rank(0))?;
                     }
                 }
                 Ok(())

@@ -21,7 +21,7 @@ fn lengths_with_equal_name_hashes_mismatch() {
         for (algorithm, lengths) in [("flat", [1588, 3375]), ("direct", [750, 8224])] {
             let job = two().force(Collective::Broadcast, Candidate::new(algorithm)).run(|pe| {
                 let mut data = vec![7_u8; lengths[pe.world().rank().index()]];
-                pe.world().broadcast_slice(&mut data, Rank(0))
+                pe.world().in_place(&mut data).broadcast(Rank(0))
             });
             match job {
                 Err(Error::Mismatched(Failure::Mismatched { one, other, .. })) => {
@@ -48,7 +48,7 @@ fn numbers_are_used_again() {
                 if let Some(last) = data.last_mut() {
                     *last = world.rank().0.try_into().unwrap_or(u8::MAX);
                 }
-                world.broadcast_slice(data, Rank(1))?;
+                world.in_place(data).broadcast(Rank(1))?;
                 assert!(data.last().is_none_or(|&last| last == 1));
             }
             Ok(())
@@ -69,7 +69,7 @@ fn calls(world: Team<'_>, count: usize) -> Result<()> {
         assert_eq!(world.broadcast([value; 200], Rank(0))?, [value; 200]);
         let strict = world.with_sync(SyncModes::STRICT);
         assert_eq!(strict.reduce(value, Sum, Rank(1))?.unwrap_or(2 * value), 2 * value);
-        let started = world.start_all_gather(vec![value; 30])?;
+        let started = world.start(vec![value; 30]).all_gather()?;
         world.barrier()?;
         assert_eq!(started.wait()?, vec![value; 60]);
     }
@@ -145,7 +145,7 @@ mod night {
                 world.barrier()?; // already planned, so it can be called when no number is left
                 let mut plans = Vec::new();
                 let most = loop {
-                    match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {
+                    match world.plan::<u8>(plans.len()).broadcast(Rank(0)) {
                         Ok(plan) => plans.push(plan),
                         Err(Error::Call(CallError::Calls { most })) => break most,
                         Err(error) => return Err(error),
@@ -159,7 +159,7 @@ mod night {
                 world.barrier()?;
                 assert_eq!(world.all_reduce(1, Sum)?, 2);
                 assert_eq!(
-                    world.plan_broadcast::<u8>(70_000, Rank(0))?.start(vec![3; 70_000])?.wait()?[9],
+                    world.plan::<u8>(70_000).broadcast(Rank(0))?.start(vec![3; 70_000])?.wait()?[9],
                     3
                 );
                 Ok(())

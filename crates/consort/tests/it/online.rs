@@ -52,10 +52,10 @@ fn first_and_last(team: Team<'_>) -> Result<(Option<Candidate>, Option<Candidate
         let sum = team.all_reduce(call + u64::from(team.rank().0), Sum)?;
         assert_eq!(sum, pes * call + pes * (pes - 1) / 2);
         if call == 0 {
-            first = team.served_by(Collective::AllReduce);
+            first = team.algorithms().served_by(Collective::AllReduce);
         }
     }
-    Ok((first, team.served_by(Collective::AllReduce)))
+    Ok((first, team.algorithms().served_by(Collective::AllReduce)))
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn results_are_right_while_refining() {
                         let expected = call.result(me, &affine);
                         assert!(expected.is_none_or(|expected| expected == target));
                     }
-                    served.insert((collective, world.served_by(collective)));
+                    served.insert((collective, world.algorithms().served_by(collective)));
                 }
             }
             Ok(served.len())
@@ -125,9 +125,9 @@ fn refined_choice_is_kept_for_later() {
                 // Try for long enough on a shared machine.
                 for _ in 0..20 {
                     first_and_last(world)?;
-                    let kept = world.save_refined()?;
+                    let kept = world.algorithms().save_refined()?;
                     if kept > 0 {
-                        assert_eq!(world.save_refined()?, 0, "it is kept already");
+                        assert_eq!(world.algorithms().save_refined()?, 0, "it is kept already");
                         return Ok(kept);
                     }
                 }
@@ -144,7 +144,7 @@ fn refined_choice_is_kept_for_later() {
     let choice = entry.choice.clone();
     let later = Job::threads(2).wisdom(&path).run(|pe| {
         pe.world().all_reduce(1, Sum)?;
-        Ok(pe.world().served_by(Collective::AllReduce))
+        Ok(pe.world().algorithms().served_by(Collective::AllReduce))
     });
     assert_eq!(later.expect("all is well")[0], Some(choice));
 }
@@ -153,7 +153,9 @@ fn refined_choice_is_kept_for_later() {
 fn nothing_is_kept_without_refinement_or_wisdom() {
     let refused = |pes: JobBuilder| {
         let run = pes.run(|pe| {
-            let Err(Error::Wisdom(why)) = pe.world().save_refined() else { panic!("not refused") };
+            let Err(Error::Wisdom(why)) = pe.world().algorithms().save_refined() else {
+                panic!("not refused")
+            };
             Ok(why)
         });
         run.expect("all is well")

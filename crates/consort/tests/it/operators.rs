@@ -38,10 +38,10 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let (name, datatype) = (O::NAME, std::any::type_name::<T>());
             note(format!("{name} of {datatype} on {pes} PEs by {candidate:?}"));
         }
-        world.force(Collective::Reduce, candidate.clone());
+        world.algorithms().force(Collective::Reduce, candidate.clone());
         for root in world.ranks() {
             let mut target = vec![T::zeroed(); if me == root { len } else { 0 }];
-            match world.reduce_slice(&of(me), &mut target, operator, root) {
+            match world.slices(&of(me), &mut target).reduce(operator, root) {
                 Err(Error::Call(CallError::Plan(PlanError::Incapable { .. })))
                     if candidate.is_some() =>
                 {
@@ -58,7 +58,8 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
                     exit: consort::sync_modes::SyncMode::All,
                     ..SyncModes::MINE
                 })
-                .reduce_symmetric(&from, &to, operator, root)?;
+                .in_symmetric(&from, &to)
+                .reduce(operator, root)?;
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;
             assert_eq!(target, expected, "symmetric, {}", context());
@@ -209,7 +210,7 @@ fn first_last_and_concatenation() {
     on(13, |world| {
         let digit = |rank: Rank| vec![[u64::from(rank.0) + 1, 1]];
         let mut served = reduces(world, concatenate, digit)?;
-        world.force(Collective::Reduce, None);
+        world.algorithms().force(Collective::Reduce, None);
         let all = world.reduce(digit(world.rank())[0], concatenate, Rank(5))?;
         assert_eq!(all, (world.rank() == Rank(5)).then_some([0x1_2345_6789_abcd, 13]));
         served += reduces(world, |a: u32, _: u32| a, |rank| vec![rank.0; 3])?;
@@ -291,8 +292,8 @@ fn no_elements_and_elements_of_no_size() {
         let mut served = reduces(world, Sum, |_| Vec::<u64>::new())?;
         served += reduces(world, |a: [u8; 0], _: [u8; 0]| a, |_| vec![[]; 3])?;
         for root in (0..4).map(Rank) {
-            world.broadcast_slice::<u64>(&mut [], root)?;
-            world.broadcast_slice::<[u8; 0]>(&mut [[]; 5], root)?;
+            world.in_place::<u64>(&mut []).broadcast(root)?;
+            world.in_place::<[u8; 0]>(&mut [[]; 5]).broadcast(root)?;
         }
         Ok(served)
     });
@@ -304,7 +305,7 @@ fn broadcasts_of_any_datatype() {
     on(3, |world| {
         let mut served = 0;
         for candidate in everything(Collective::Broadcast).into_iter().map(Some).chain([None]) {
-            world.force(Collective::Broadcast, candidate.clone());
+            world.algorithms().force(Collective::Broadcast, candidate.clone());
             for root in (0..3).map(Rank) {
                 let is_root = world.rank() == root;
                 let sent = Extremes { least: -1.5, most: f64::INFINITY, at: [3, root.0] };

@@ -104,7 +104,7 @@ fn query() -> Query {
 /// Runs a scan of that size, and checks it.
 fn scanned(world: Team<'_>) -> Result<()> {
     let mut sum = [0_u64; LEN];
-    world.scan_slice(&[u64::from(world.rank().0) + 1; LEN], &mut sum, Sum)?;
+    world.slices(&[u64::from(world.rank().0) + 1; LEN], &mut sum).scan(Sum)?;
     assert_eq!(sum, [[1, 3, 6][world.rank().index()]; LEN]);
     Ok(())
 }
@@ -120,19 +120,19 @@ fn own_algorithm_is_chosen_or_forced() {
 
     let by_model = |world: Team<'_>| {
         scanned(world)?;
-        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
-        world.scan_slice(&[1_u64; 12], &mut [0; 12], Sum)?;
-        assert_ne!(world.served_by(Collective::Scan), Some(odd(1)));
+        assert_eq!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
+        world.slices(&[1_u64; 12], &mut [0; 12]).scan(Sum)?;
+        assert_ne!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
         assert_eq!(
-            world.start_scan(vec![1_u64; LEN], Sum)?.wait()?[0],
+            world.start(vec![1_u64; LEN]).scan(Sum)?.wait()?[0],
             1 + u64::from(world.rank().0)
         );
-        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
-        world.force(Collective::Scan, Some(odd(2)));
+        assert_eq!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
+        world.algorithms().force(Collective::Scan, Some(odd(2)));
         scanned(world)?;
-        assert_eq!(world.served_by(Collective::Scan), Some(odd(2)));
+        assert_eq!(world.algorithms().served_by(Collective::Scan), Some(odd(2)));
         let mut in_place = [u64::from(world.rank().0) + 1; LEN];
-        world.scan_in_place(&mut in_place, Sum)?;
+        world.in_place(&mut in_place).scan(Sum)?;
         assert_eq!(in_place[0], [1, 3, 6][world.rank().index()]);
         Ok(())
     };
@@ -146,7 +146,10 @@ fn own_algorithm_is_chosen_or_forced() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"scan odd\" = 7"), "{text}");
     let by_wisdom = |world: Team<'_>| {
-        assert_eq!(world.choice(Collective::Scan, LEN * 8), (odd(2), ChosenBy::Wisdom));
+        assert_eq!(
+            world.algorithms().choice(Collective::Scan, LEN * 8),
+            (odd(2), ChosenBy::Wisdom)
+        );
         scanned(world)
     };
     Job::threads(PES).wisdom(&path).run(|pe| by_wisdom(pe.world())).unwrap();
@@ -159,10 +162,10 @@ fn helpers_drive_other_algorithms() {
     let run = pes_of(PES).helper_threads().run(|pe| {
         let world = pe.world();
         scanned(world)?;
-        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
-        let sum = world.start_scan(vec![1_u64; LEN], Sum)?;
+        assert_eq!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
+        let sum = world.start(vec![1_u64; LEN]).scan(Sum)?;
         assert_eq!(sum.wait()?, [u64::from(world.rank().0) + 1; LEN]);
-        assert_ne!(world.served_by(Collective::Scan), Some(odd(1)));
+        assert_ne!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
         Ok(())
     });
     run.unwrap();

@@ -35,7 +35,7 @@ fn regions_follow_each_other_and_borrow() {
                     let half = world.split(Some(world.rank().0 % 2), 0)?.expect("a team");
                     half.barrier()?;
                     table.store(0, round)?;
-                    drop(world.start_all_reduce(vec![round], Sum)?);
+                    drop(world.start(vec![round]).all_reduce(Sum)?);
                 }
                 world.all_reduce(round, Sum)
             });
@@ -66,7 +66,7 @@ fn after_a_failed_region_the_next_one_works() {
         let skips = pool.run(|pe| {
             let loose = pe.world().with_sync(SyncModes::LOOSE);
             let tree = Candidate::new("knomial").with("radix", 2);
-            loose.force(Collective::Broadcast, Some(tree)); // the root does not wait
+            loose.algorithms().force(Collective::Broadcast, Some(tree)); // the root does not wait
             if last(pe) { Ok(0) } else { loose.broadcast(1, Rank(0)) }
         });
         assert!(matches!(skips, Err(Error::Mismatched(_))), "{skips:?}");
@@ -200,7 +200,7 @@ fn a_request_is_waited_for_in_parts() {
         while world.rank() == Rank(1) && waited.load(Relaxed) < 3 {
             thread::yield_now();
         }
-        let mut request = world.start_all_reduce(vec![1], Sum)?;
+        let mut request = world.start(vec![1]).all_reduce(Sum)?;
         for waits in 0.. {
             match request.wait_timeout(Duration::from_millis(10))? {
                 Ok(sum) => {

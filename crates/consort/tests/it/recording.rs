@@ -24,18 +24,16 @@ fn program() {
         for _ in 0..100 {
             world.all_reduce(1_u64, Sum)?;
         }
-        world.with_sync(SyncModes::STRICT).reduce_slice(
-            &[1.0; 12],
-            &mut [0.0; 12],
-            Sum,
-            Rank(2),
-        )?;
+        world
+            .with_sync(SyncModes::STRICT)
+            .slices(&[1.0; 12], &mut [0.0; 12])
+            .reduce(Sum, Rank(2))?;
         world.all_reduce(1_u64, |a: u64, _: u64| a)?;
         let table = world.symmetric::<u64>(8)?;
         let target = world.symmetric::<u64>(8)?;
-        world.all_reduce_symmetric(&table, &target, Sum)?;
-        world.start_all_reduce(vec![1_u64; 64], Sum)?.wait()?;
-        world.start_all_reduce(vec![1_u64; 60], Sum)?.wait()?;
+        world.in_symmetric(&table, &target).all_reduce(Sum)?;
+        world.start(vec![1_u64; 64]).all_reduce(Sum)?.wait()?;
+        world.start(vec![1_u64; 60]).all_reduce(Sum)?.wait()?;
         let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a team");
         part.broadcast(1_u32, Rank(0))?;
         world.barrier()

@@ -24,7 +24,7 @@ fn job(task: &str) -> String {
     let job = Job::threads(3).memory(origin).helper_threads().run(|pe| {
         let memory = pe.world().symmetric::<u64>(1000)?;
         memory.store(1, 7)?;
-        pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()
+        pe.world().start(vec![1_u64]).all_reduce(Sum)?.wait()
     });
     match job {
         Ok(sums) if sums.iter().all(|sum| *sum == [3]) => "works".to_owned(),

@@ -72,14 +72,14 @@ fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result
         }
         let candidate = &run.candidates[call % run.candidates.len()];
         if call < 2 || run.candidates.len() > 1 {
-            world.force(run.collective, Some(candidate.clone()));
+            world.algorithms().force(run.collective, Some(candidate.clone()));
         }
         let (source, target) = (&buffers.sources[call], &buffers.targets[call]);
         match run.collective {
-            Collective::Broadcast => team.broadcast_symmetric(source, root(call))?,
-            _ => team.reduce_symmetric(source, target, affine, root(call))?,
+            Collective::Broadcast => team.in_symmetric(source, source).broadcast(root(call))?,
+            _ => team.in_symmetric(source, target).reduce(affine, root(call))?,
         }
-        assert_eq!(world.served_by(run.collective).as_ref(), Some(candidate));
+        assert_eq!(world.algorithms().served_by(run.collective).as_ref(), Some(candidate));
     }
     world.barrier()?;
     for call in 0..RUN {
@@ -209,7 +209,7 @@ fn loose_values_are_right_at_once() {
                 let (me, team) = (world.rank(), world.with_sync(SyncModes::LOOSE));
                 let mut random = Random(u64::from(me.0));
                 for candidate in everything(Collective::Broadcast).into_iter().map(Some) {
-                    world.force(Collective::Broadcast, candidate);
+                    world.algorithms().force(Collective::Broadcast, candidate);
                     for call in 0..RUN {
                         random.dawdle();
                         let root = nth(pes, call);
@@ -221,7 +221,7 @@ fn loose_values_are_right_at_once() {
                     }
                 }
                 for candidate in everything(Collective::Reduce).into_iter().map(Some) {
-                    world.force(Collective::Reduce, candidate);
+                    world.algorithms().force(Collective::Reduce, candidate);
                     for call in 0..RUN {
                         random.dawdle();
                         let root = nth(pes, call);

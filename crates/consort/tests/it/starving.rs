@@ -92,7 +92,7 @@ fn every() -> [JobBuilder; 3] {
 }
 
 fn scan(world: Team<'_>) -> Result<()> {
-    world.scan_slice(&[1_u64; LEN], &mut [0; LEN], Sum)
+    world.slices(&[1_u64; LEN], &mut [0; LEN]).scan(Sum)
 }
 
 /// Returns the failure of a job in which this algorithm serves scans, and its text.
@@ -125,7 +125,7 @@ fn algorithm_awaiting_an_unsent_message_fails_the_job() {
 fn nonblocking_algorithm_awaiting_an_unsent_message_fails_the_job() {
     for pes in every() {
         let (failure, text) = fails(pes, NOBODY_SENDS, |world| {
-            world.start_scan(vec![1_u64; LEN], Sum)?.wait().map(drop)
+            world.start(vec![1_u64; LEN]).scan(Sum)?.wait().map(drop)
         });
         assert!(matches!(failure, Failure::Starved { .. }), "{text}");
         assert!(text.contains("start scan(") && text.contains("by starving(fault=0)"), "{text}");
@@ -154,7 +154,7 @@ fn pe_that_is_left_in_a_call_by_the_others_is_named() {
 
 #[test]
 fn algorithm_that_waits_after_the_others_have_ended_is_named() {
-    let started = |world: Team<'_>| world.start_scan(vec![1_u64; LEN], Sum)?.wait().map(drop);
+    let started = |world: Team<'_>| world.start(vec![1_u64; LEN]).scan(Sum)?.wait().map(drop);
     for pes in every() {
         for (is_blocking, awaited) in [(true, "channel 6"), (false, "a message of the call")] {
             let (failure, text) = fails(pes.clone(), ONE_TOO_FEW, move |world| {
@@ -171,7 +171,7 @@ fn algorithm_that_waits_after_the_others_have_ended_is_named() {
 #[test]
 fn blocking_algorithm_fails_a_job_with_helpers() {
     let (failure, text) = fails(pes_of(PES).helper_threads(), ONE_TOO_FEW, |world| {
-        let sum = world.start_all_reduce(vec![1], Sum)?;
+        let sum = world.start(vec![1]).all_reduce(Sum)?;
         scan(world)?;
         sum.wait().map(drop)?;
         world.barrier()
@@ -210,7 +210,7 @@ fn pe_that_computes_in_its_algorithm_or_is_late_is_waited_for() {
             pes.run(|pe| {
                 let world = pe.world();
                 scan(world)?;
-                world.start_scan(vec![1_u64; LEN], Sum)?.wait()?;
+                world.start(vec![1_u64; LEN]).scan(Sum)?.wait()?;
                 if world.rank() == Rank(2) {
                     thread::sleep(LONG);
                 }

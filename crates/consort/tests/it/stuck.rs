@@ -48,13 +48,13 @@ fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
         let outcome = pes_of(4).run(|pe| {
             let world = pe.world();
             if let Some(team) = world.strided(Rank(1), 1, 3)? {
-                team.force(Collective::AllReduce, Some(candidate.clone()));
+                team.algorithms().force(Collective::AllReduce, Some(candidate.clone()));
                 let (source, mut target) = (vec![1_u64; WORDS], vec![0; WORDS]);
                 if team.rank() == Rank(round % 3) {
                     thread::sleep(LONG / 8);
                 }
                 let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
-                match team.all_reduce_slice(&source, &mut target, slow(1, nap)) {
+                match team.slices(&source, &mut target).all_reduce(slow(1, nap)) {
                     Err(Error::Call(CallError::Plan(PlanError::Incapable { .. }))) => {}
                     reduced => {
                         reduced?;
@@ -112,7 +112,7 @@ fn waiter_on_a_computing_forwarder_is_not_stuck() {
             let pair = pair(world, 0, 3)?;
             let start = || {
                 let line = line.expect("in it");
-                line.start_broadcast(vec![u64::from(line.rank().0) + 7], Rank(0))
+                line.start(vec![u64::from(line.rank().0) + 7]).broadcast(Rank(0))
             };
             let reduce = || three.expect("in it").reduce(1, slow(0, LONG), Rank(0));
             match world.rank().0 {
@@ -228,15 +228,16 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
         let from = Rank(1);
         match world.rank().0 {
             0 => lower.expect("in it").overlap(|scope| {
-                scope.start_broadcast(&mut one, from)?;
-                scope.start_broadcast(&mut other, from).map(drop)
+                scope.start_in_place(&mut one).broadcast(from)?;
+                scope.start_in_place(&mut other).broadcast(from).map(drop)
             })?,
             1 => {
                 let lower = lower.expect("in it");
                 thread::sleep(LONG / 8); // by then, PE 0 waits for the first call
-                lower.overlap(|scope| scope.start_broadcast(&mut one, from).map(drop))?;
+                lower.overlap(|scope| scope.start_in_place(&mut one).broadcast(from).map(drop))?;
                 upper.expect("in it").barrier()?;
-                lower.overlap(|scope| scope.start_broadcast(&mut other, from).map(drop))?;
+                lower
+                    .overlap(|scope| scope.start_in_place(&mut other).broadcast(from).map(drop))?;
             }
             _ => {
                 thread::sleep(LONG);

@@ -20,30 +20,32 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
     match collective {
         Collective::Barrier => team.barrier(),
         Collective::Broadcast if team.rank() == root => {
-            team.broadcast_slice(&mut source.to_vec(), root)
+            team.in_place(&mut source.to_vec()).broadcast(root)
         }
-        Collective::Broadcast => team.broadcast_slice(target, root),
-        Collective::Scatter => team.scatter_slice(source, target, root),
-        Collective::Gather => team.gather_slice(source, target, root),
-        Collective::AllGather => team.all_gather_slice(source, target),
-        Collective::AllToAll => team.all_to_all_slice(source, target),
-        Collective::Reduce => team.reduce_slice(source, target, operator, root),
-        Collective::AllReduce => team.all_reduce_slice(source, target, operator),
-        Collective::ReduceScatter => team.reduce_scatter_slice(source, target, operator),
-        Collective::Scan => team.scan_slice(source, target, operator),
-        Collective::ExclusiveScan => team.exclusive_scan_slice(source, target, operator),
+        Collective::Broadcast => team.in_place(target).broadcast(root),
+        Collective::Scatter => team.slices(source, target).scatter(root),
+        Collective::Gather => team.slices(source, target).gather(root),
+        Collective::AllGather => team.slices(source, target).all_gather(),
+        Collective::AllToAll => team.slices(source, target).all_to_all(),
+        Collective::Reduce => team.slices(source, target).reduce(operator, root),
+        Collective::AllReduce => team.slices(source, target).all_reduce(operator),
+        Collective::ReduceScatter => team.slices(source, target).reduce_scatter(operator),
+        Collective::Scan => team.slices(source, target).scan(operator),
+        Collective::ExclusiveScan => team.slices(source, target).exclusive_scan(operator),
         Collective::ScatterVector => {
-            team.scatter_vector_slice(source, &blocks(team, source.len()), target, root)
+            team.slices(source, target).with_counts(&blocks(team, source.len())).scatter(root)
         }
         Collective::GatherVector => {
-            team.gather_vector_slice(source, target, &blocks(team, target.len()), root)
+            let blocks = blocks(team, target.len());
+            team.slices(source, target).with_counts(&blocks).gather(root)
         }
         Collective::AllGatherVector => {
-            team.all_gather_vector_slice(source, target, &blocks(team, target.len()))
+            let blocks = blocks(team, target.len());
+            team.slices(source, target).with_counts(&blocks).all_gather()
         }
         Collective::AllToAllVector => {
             let [given, received] = [source.len(), target.len()].map(|len| blocks(team, len));
-            team.all_to_all_vector_slice(source, &given, target, &received)
+            team.slices(source, target).with_counts((&given, &received)).all_to_all()
         }
     }
 }
@@ -57,9 +59,9 @@ pub(crate) fn in_place<T: Pod, O: Operator<T>>(
     root: Rank,
 ) -> Result<()> {
     match collective {
-        Collective::Reduce => team.reduce_in_place(data, operator, root),
-        Collective::AllReduce => team.all_reduce_in_place(data, operator),
-        Collective::Scan => team.scan_in_place(data, operator),
+        Collective::Reduce => team.in_place(data).reduce(operator, root),
+        Collective::AllReduce => team.in_place(data).all_reduce(operator),
+        Collective::Scan => team.in_place(data).scan(operator),
         _ => unreachable!("{collective} has no method in place"),
     }
 }
@@ -75,31 +77,40 @@ pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
 ) -> Result<()> {
     match collective {
         Collective::Barrier => team.barrier(),
-        Collective::Broadcast => team.broadcast_symmetric(source, root),
-        Collective::Scatter => team.scatter_symmetric(source, target, root),
-        Collective::Gather => team.gather_symmetric(source, target, root),
-        Collective::AllGather => team.all_gather_symmetric(source, target),
-        Collective::AllToAll => team.all_to_all_symmetric(source, target),
-        Collective::Reduce => team.reduce_symmetric(source, target, operator, root),
-        Collective::AllReduce => team.all_reduce_symmetric(source, target, operator),
-        Collective::ReduceScatter => team.reduce_scatter_symmetric(source, target, operator),
-        Collective::Scan => team.scan_symmetric(source, target, operator),
-        Collective::ExclusiveScan => team.exclusive_scan_symmetric(source, target, operator),
+        Collective::Broadcast => team.in_symmetric(source, source).broadcast(root),
+        Collective::Scatter => team.in_symmetric(source, target).scatter(root),
+        Collective::Gather => team.in_symmetric(source, target).gather(root),
+        Collective::AllGather => team.in_symmetric(source, target).all_gather(),
+        Collective::AllToAll => team.in_symmetric(source, target).all_to_all(),
+        Collective::Reduce => team.in_symmetric(source, target).reduce(operator, root),
+        Collective::AllReduce => team.in_symmetric(source, target).all_reduce(operator),
+        Collective::ReduceScatter => team.in_symmetric(source, target).reduce_scatter(operator),
+        Collective::Scan => team.in_symmetric(source, target).scan(operator),
+        Collective::ExclusiveScan => team.in_symmetric(source, target).exclusive_scan(operator),
         Collective::ScatterVector => {
             let given = blocks(team, source.len());
-            team.scatter_vector_symmetric(source, &given, target, target.len(), root)
+            team.in_symmetric(source, target)
+                .with_len(target.len())
+                .with_counts(&given)
+                .scatter(root)
         }
         Collective::GatherVector => {
             let received = blocks(team, target.len());
-            team.gather_vector_symmetric(source, source.len(), target, &received, root)
+            team.in_symmetric(source, target)
+                .with_len(source.len())
+                .with_counts(&received)
+                .gather(root)
         }
         Collective::AllGatherVector => {
             let received = blocks(team, target.len());
-            team.all_gather_vector_symmetric(source, source.len(), target, &received)
+            team.in_symmetric(source, target)
+                .with_len(source.len())
+                .with_counts(&received)
+                .all_gather()
         }
         Collective::AllToAllVector => {
             let [given, received] = [source.len(), target.len()].map(|len| blocks(team, len));
-            team.all_to_all_vector_symmetric(source, &given, target, &received)
+            team.in_symmetric(source, target).with_counts((&given, &received)).all_to_all()
         }
     }
 }
@@ -127,12 +138,12 @@ pub(crate) fn values<T: Pod, O: Operator<T>>(
         Collective::Scan => one(team.scan(mine, operator)?),
         Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?.and_then(one),
         Collective::ScatterVector => {
-            Some(team.scatter_vector(source, &blocks(team, source.len()), root)?)
+            Some(team.values(source).uneven().scatter(&blocks(team, source.len()), root)?)
         }
-        Collective::GatherVector => team.gather_vector(&[mine], root)?.map(|(all, _)| all),
-        Collective::AllGatherVector => Some(team.all_gather_vector(&[mine])?.0),
+        Collective::GatherVector => team.values(&[mine]).uneven().gather(root)?.map(|(all, _)| all),
+        Collective::AllGatherVector => Some(team.values(&[mine]).uneven().all_gather()?.0),
         Collective::AllToAllVector => {
-            Some(team.all_to_all_vector(source, &blocks(team, source.len()))?.0)
+            Some(team.values(source).uneven().all_to_all(&blocks(team, source.len()))?.0)
         }
     })
 }

@@ -57,17 +57,17 @@ fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
     let every: Vec<T> = (0..all.len()).flat_map(block).collect();
     let root = Rank::new(world.size() - 1);
     let is_root = world.rank() == root;
-    assert_eq!(world.all_gather_blocks(&block(me))?, every);
-    assert_eq!(world.gather_blocks(&block(me), root)?, is_root.then(|| every.clone()));
+    assert_eq!(world.values(&block(me)).all_gather()?, every);
+    assert_eq!(world.values(&block(me)).gather(root)?, is_root.then(|| every.clone()));
     let given = if is_root { &every[..] } else { &[] };
-    assert_eq!(world.scatter_blocks(given, 2, root)?, block(me));
+    assert_eq!(world.values(given).with_len(2).scatter(root)?, block(me));
     assert_eq!(world.all_to_all(&block(me).repeat(all.len()))?, every);
     let fold = |at: usize| {
         let of = (0..all.len()).map(|of| block(of)[at]);
         of.reduce(|left, right| join.apply(left, right)).expect("a PE at least")
     };
     let given = block(me).repeat(all.len());
-    assert_eq!(world.reduce_scatter_blocks(&given, join)?, [fold(0), fold(1)]);
+    assert_eq!(world.values(&given).reduce_scatter(join)?, [fold(0), fold(1)]);
     Ok(())
 }
 
@@ -77,16 +77,19 @@ fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: Team<'_>, all: &[T])
     let every: Vec<T> = (0..all.len()).flat_map(|of| vec![all[of]; of]).collect();
     let counts: Vec<usize> = (0..all.len()).collect();
     let given = consort::Displacements::new(&counts)?;
-    assert_eq!(world.all_gather_vector(&vec![all[me]; me])?, (every.clone(), given.clone()));
-    let found = world.gather_vector(&vec![all[me]; me], Rank(0))?;
+    assert_eq!(
+        world.values(&vec![all[me]; me]).uneven().all_gather()?,
+        (every.clone(), given.clone())
+    );
+    let found = world.values(&vec![all[me]; me]).uneven().gather(Rank(0))?;
     assert_eq!(found, (me == 0).then(|| (every.clone(), given.clone())));
     let (values, blocks) = if me == 0 { (every, given) } else { Default::default() };
-    assert_eq!(world.scatter_vector(&values, &blocks, Rank(0))?, vec![all[me]; me]);
+    assert_eq!(world.values(&values).uneven().scatter(&blocks, Rank(0))?, vec![all[me]; me]);
     // Only the next PE gets three values.
     let mut counts = vec![0; all.len()];
     counts[(me + 1) % all.len()] = 3;
     let given = consort::Displacements::new(&counts)?;
-    let (found, _) = world.all_to_all_vector(&[all[me]; 3], &given)?;
+    let (found, _) = world.values(&[all[me]; 3]).uneven().all_to_all(&given)?;
     assert_eq!(found, [all[world.left().index()]; 3]);
     Ok(())
 }
@@ -169,7 +172,7 @@ fn every_algorithm_combines_tuples_in_the_order_of_the_ranks() {
             let expected = world.ranks().map(|rank| map(rank.0.into())).reduce(compose);
             let mut served = 0;
             for candidate in everything(Collective::AllReduce) {
-                world.force(Collective::AllReduce, Some(candidate));
+                world.algorithms().force(Collective::AllReduce, Some(candidate));
                 match world.all_reduce(map(me), compose) {
                     Err(Error::Call(CallError::Plan(_))) => {}
                     found => {
@@ -203,14 +206,14 @@ fn logical_operators_combine_bool() {
 fn generic_code_needs_no_more_than_plain_data() {
     fn sums<T: Pod, O: Operator<T> + Copy>(world: Team<'_>, value: T, add: O) -> Result<Vec<T>> {
         let mut all = world.all_gather(value)?;
-        world.all_reduce_in_place(&mut all, add)?;
+        world.in_place(&mut all).all_reduce(add)?;
         all.push(world.all_reduce(value, add)?);
         Ok(all)
     }
     fn last<T: bytemuck::Pod>(world: Team<'_>, value: T) -> Result<T> {
         let memory = world.symmetric::<T>(1)?;
         memory.store(0, value)?;
-        world.broadcast_symmetric(&memory, Rank::new(world.size() - 1))?;
+        world.in_symmetric(&memory, &memory).broadcast(Rank::new(world.size() - 1))?;
         world.broadcast(memory.load(0)?, Rank(0))
     }
     on(Job::threads(3), |world| {
@@ -269,13 +272,13 @@ fn long_data_is_combined_in_place() {
         };
         let expected = |last: u32| -> Vec<T> { (0..len).map(|index| until(index, last)).collect() };
         let mut data = mine.clone();
-        world.all_reduce_in_place(&mut data, join)?;
+        world.in_place(&mut data).all_reduce(join)?;
         assert!(data == expected(last));
         data.clone_from(&mine);
-        world.scan_in_place(&mut data, join)?;
+        world.in_place(&mut data).scan(join)?;
         assert!(data == expected(me));
         data.clone_from(&mine);
-        world.reduce_in_place(&mut data, join, Rank(1))?;
+        world.in_place(&mut data).reduce(join, Rank(1))?;
         assert!(data == if me == 1 { expected(last) } else { mine });
         Ok(())
     }
@@ -290,9 +293,9 @@ fn long_data_is_combined_in_place() {
         check(world, 400_000, of, compose)?;
         check(world, 3, |_, _| [], |none: [u8; 0], _: [u8; 0]| none)?;
         let loose = world.with_sync(SyncModes::LOOSE);
-        let refused = loose.all_reduce_in_place(&mut [1, 2], Sum);
+        let refused = loose.in_place(&mut [1, 2]).all_reduce(Sum);
         assert!(matches!(refused, Err(Error::Call(CallError::BorrowedSlice(_)))));
-        let outside = world.reduce_in_place(&mut [1, 2], Sum, Rank(3));
+        let outside = world.in_place(&mut [1, 2]).reduce(Sum, Rank(3));
         assert!(matches!(outside, Err(Error::Call(CallError::RootOutOfRange { .. }))));
         Ok(())
     });

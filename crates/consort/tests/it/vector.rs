@@ -138,15 +138,15 @@ impl Play {
         let mut target = vec![T::of(BLANK); expected.len()];
         match self.collective {
             Collective::ScatterVector => {
-                team.scatter_vector_slice(&source, &given, &mut target, self.root())
+                team.slices(&source, &mut target).with_counts(&given).scatter(self.root())
             }
             Collective::GatherVector => {
-                team.gather_vector_slice(&source, &mut target, &received, self.root())
+                team.slices(&source, &mut target).with_counts(&received).gather(self.root())
             }
             Collective::AllGatherVector => {
-                team.all_gather_vector_slice(&source, &mut target, &received)
+                team.slices(&source, &mut target).with_counts(&received).all_gather()
             }
-            _ => team.all_to_all_vector_slice(&source, &given, &mut target, &received),
+            _ => team.slices(&source, &mut target).with_counts((&given, &received)).all_to_all(),
         }?;
         self.check("on slices", &target, &expected);
         Ok(())
@@ -155,12 +155,14 @@ impl Play {
     fn values<T: Element>(&self, team: Team<'_>) -> Result<()> {
         let (source, given) = self.given::<T>(&mut Random(self.seed));
         let result = match self.collective {
-            Collective::ScatterVector => Some(team.scatter_vector(&source, &given, self.root())?),
-            Collective::GatherVector => {
-                team.gather_vector(&source, self.root())?.map(|(all, _)| all)
+            Collective::ScatterVector => {
+                Some(team.values(&source).uneven().scatter(&given, self.root())?)
             }
-            Collective::AllGatherVector => Some(team.all_gather_vector(&source)?.0),
-            _ => Some(team.all_to_all_vector(&source, &given)?.0),
+            Collective::GatherVector => {
+                team.values(&source).uneven().gather(self.root())?.map(|(all, _)| all)
+            }
+            Collective::AllGatherVector => Some(team.values(&source).uneven().all_gather()?.0),
+            _ => Some(team.values(&source).uneven().all_to_all(&given)?.0),
         };
         assert_eq!(result.is_some(), self.packed::<T>().is_some());
         self.check("of values", &result.unwrap_or_default(), &self.packed().unwrap_or_default());
@@ -178,16 +180,22 @@ impl Play {
         source.put(self.me, 0, &data)?;
         target.put(self.me, 0, &vec![T::of(BLANK); expected.len()])?;
         match self.collective {
-            Collective::ScatterVector => {
-                team.scatter_vector_symmetric(source, &given, target, expected.len(), self.root())
-            }
-            Collective::GatherVector => {
-                team.gather_vector_symmetric(source, data.len(), target, &received, self.root())
-            }
-            Collective::AllGatherVector => {
-                team.all_gather_vector_symmetric(source, data.len(), target, &received)
-            }
-            _ => team.all_to_all_vector_symmetric(source, &given, target, &received),
+            Collective::ScatterVector => team
+                .in_symmetric(source, target)
+                .with_len(expected.len())
+                .with_counts(&given)
+                .scatter(self.root()),
+            Collective::GatherVector => team
+                .in_symmetric(source, target)
+                .with_len(data.len())
+                .with_counts(&received)
+                .gather(self.root()),
+            Collective::AllGatherVector => team
+                .in_symmetric(source, target)
+                .with_len(data.len())
+                .with_counts(&received)
+                .all_gather(),
+            _ => team.in_symmetric(source, target).with_counts((&given, &received)).all_to_all(),
         }?;
         team.barrier()?;
         let mut result = expected.clone();
@@ -215,19 +223,19 @@ impl Play {
         let check = move |result: &[T]| self.check("started", result, &expected);
         Ok(match collective {
             Collective::ScatterVector => {
-                let request = team.start_scatter_vector(source, given, len, root)?;
+                let request = team.start(source).with_len(len).with_counts(&given).scatter(root)?;
                 Box::new(move || request.wait().map(|result| check(&result)))
             }
             Collective::GatherVector => {
-                let request = team.start_gather_vector(source, received, root)?;
+                let request = team.start(source).with_counts(&received).gather(root)?;
                 Box::new(move || request.wait().map(|all| check(&all.unwrap_or_default())))
             }
             Collective::AllGatherVector => {
-                let request = team.start_all_gather_vector(source, received)?;
+                let request = team.start(source).with_counts(&received).all_gather()?;
                 Box::new(move || request.wait().map(|result| check(&result)))
             }
             _ => {
-                let request = team.start_all_to_all_vector(source, given, received)?;
+                let request = team.start(source).with_counts((&given, &received)).all_to_all()?;
                 Box::new(move || request.wait().map(|result| check(&result)))
             }
         })
@@ -292,19 +300,21 @@ fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
     let (source, mut target) = (vec![7_u32; 3 * pes + 1], vec![0_u32; 3 * pes + 1]);
     match collective {
         Collective::ScatterVector => {
-            team.scatter_vector_slice(&source, &even, &mut target[..3 + more], Rank(0))
+            team.slices(&source, &mut target[..3 + more]).with_counts(&even).scatter(Rank(0))
         }
         Collective::GatherVector => {
-            team.gather_vector_slice(&source[..3 + more], &mut target, &even, Rank(0))
+            team.slices(&source[..3 + more], &mut target).with_counts(&even).gather(Rank(0))
         }
         Collective::AllGatherVector => {
-            team.all_gather_vector_slice(&source[..3 + more], &mut target, &blocks)
+            team.slices(&source[..3 + more], &mut target).with_counts(&blocks).all_gather()
         }
         _ => {
             // PE 1 has one more for PE 0 than PE 0 expects.
             let mut counts = vec![3; pes];
             counts[0] += more;
-            team.all_to_all_vector_slice(&source, &Displacements::new(&counts)?, &mut target, &even)
+            team.slices(&source, &mut target)
+                .with_counts((&Displacements::new(&counts)?, &even))
+                .all_to_all()
         }
     }
 }
@@ -355,7 +365,10 @@ fn blocks_that_cannot_be_moved() {
             let overlapping = Displacements::at(&[2, 2], &[0, 1])?;
             let (source, mut target) = ([1_u8; 4], [0_u8; 4]);
             let mut exchange = |given: &Displacements, received: &Displacements, len: usize| {
-                world.all_to_all_vector_slice(&source, given, &mut target[..len], received)
+                world
+                    .slices(&source, &mut target[..len])
+                    .with_counts((given, received))
+                    .all_to_all()
             };
             let number = DisplacementsError::Number { given: 3, pes: 2 };
             assert_eq!(exchange(&three, &even, 4), Err(number.clone().into()));
@@ -365,25 +378,27 @@ fn blocks_that_cannot_be_moved() {
             let overlap = DisplacementsError::Overlap { one: Rank(0), other: Rank(1) };
             assert_eq!(exchange(&even, &overlapping, 4), Err(overlap.clone().into()));
             assert_eq!(
-                world.start_all_gather_vector(vec![1_u8; 2], overlapping.clone()).map(|_| ()),
+                world.start(vec![1_u8; 2]).with_counts(&overlapping).all_gather().map(|_| ()),
                 Err(overlap.into())
             );
             // A source, which is only read, may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
-                world.with_sync(SyncModes::LOOSE).all_gather_vector_slice(
-                    &source[..2],
-                    &mut [0; 4],
-                    &even
-                ),
+                world
+                    .with_sync(SyncModes::LOOSE)
+                    .slices(&source[..2], &mut [0; 4])
+                    .with_counts(&even)
+                    .all_gather(),
                 Err(Error::Call(CallError::BorrowedSlice(SyncModes::LOOSE)))
             );
             let outside = Error::Call(CallError::RootOutOfRange { root: Rank(2), pes: 2 });
-            assert_eq!(world.gather_vector(&source, Rank(2)), Err(outside));
+            assert_eq!(world.values(&source).uneven().gather(Rank(2)), Err(outside));
             let (memory, other) = (world.symmetric::<u64>(4)?, world.symmetric::<u64>(4)?);
-            let same = world.all_to_all_vector_symmetric(&memory, &even, &memory, &even);
+            let same =
+                world.in_symmetric(&memory, &memory).with_counts((&even, &even)).all_to_all();
             assert_eq!(same, Err(Error::Call(CallError::InPlace)));
-            let long = world.all_gather_vector_symmetric(&memory, 5, &other, &even);
+            let long =
+                world.in_symmetric(&memory, &other).with_len(5).with_counts(&even).all_gather();
             assert_eq!(long, Err(Error::Call(CallError::OutOfBounds { first: 0, end: 5, len: 4 })));
             Ok(())
         })

@@ -52,10 +52,10 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
         let x: Vec<f64> = (0..order).map(x).collect();
         let mut transposed = vec![0.0; order];
         lower(l).for_each(|(row, column, entry)| transposed[column] += entry * x[row]);
-        world.all_reduce_in_place(&mut transposed, Sum)?;
+        world.in_place(&mut transposed).all_reduce(Sum)?;
         let mut product = vec![0.0; order];
         lower(l).for_each(|(row, column, entry)| product[row] += entry * transposed[column]);
-        world.all_reduce_in_place(&mut product, Sum)?;
+        world.in_place(&mut product).all_reduce(Sum)?;
         let expected = |row| -> f64 {
             (0..order).map(|column| definite(order, row, column) * x[column]).sum()
         };
@@ -66,7 +66,7 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
     if is_small {
         let mut whole = vec![0.0; order * order];
         lower(l).for_each(|(row, column, entry)| whole[row * order + column] = entry);
-        world.all_reduce_in_place(&mut whole, Sum)?;
+        world.in_place(&mut whole).all_reduce(Sum)?;
         let row = |row: usize| &whole[row * order..][..order];
         let off = |i| -> f64 {
             let product =

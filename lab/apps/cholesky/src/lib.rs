@@ -154,8 +154,9 @@ impl<'p> Cholesky<'p> {
             return Ok(());
         }
         let root = self.checkerboard.rows.owner(step);
-        recorder
-            .communicate(|| self.checkerboard.grid.column.broadcast_slice(&mut diagonal, root))?;
+        recorder.communicate(|| {
+            self.checkerboard.grid.column.in_place(&mut diagonal).broadcast(root)
+        })?;
         recorder.compute(|| {
             let mut a = a.view_mut();
             let below: ViewMut<'_> = a.part(self.checkerboard.below(step), columns);
@@ -193,10 +194,11 @@ impl<'p> Cholesky<'p> {
                 self.checkerboard
                     .grid
                     .row
-                    .broadcast_slice(&mut panel.rows, self.checkerboard.columns.owner(step))?;
+                    .in_place(&mut panel.rows)
+                    .broadcast(self.checkerboard.columns.owner(step))?;
             }
             for (root, mut blocks) in panel.for_columns(&self.checkerboard) {
-                self.checkerboard.grid.column.broadcast_slice(&mut blocks, root)?;
+                self.checkerboard.grid.column.in_place(&mut blocks).broadcast(root)?;
                 panel.facing[root.index()] = blocks;
             }
             Ok(panel)

@@ -114,14 +114,14 @@ impl<'p> Ahead<'p> {
                 return Self::on_columns(checkerboard, panel);
             }
             let (rows, root) = (std::mem::take(&mut panel.rows), checkerboard.columns.owner(step));
-            Ok(Self::Rows(panel, checkerboard.grid.row.start_broadcast(rows, root)?))
+            Ok(Self::Rows(panel, checkerboard.grid.row.start(rows).broadcast(root)?))
         })
     }
 
     /// Starts to broadcast along the columns of the grid the data that arrived along its rows.
     fn on_columns(checkerboard: &Checkerboard<'p>, mut panel: Panel) -> Result<Self> {
         let start =
-            |(root, blocks)| Ok((root, checkerboard.grid.column.start_broadcast(blocks, root)?));
+            |(root, blocks)| Ok((root, checkerboard.grid.column.start(blocks).broadcast(root)?));
         let requests =
             panel.for_columns(checkerboard).into_iter().map(start).collect::<Result<_>>()?;
         Ok(Self::Columns(panel, requests))

@@ -106,7 +106,7 @@ impl Exchanger {
                 recorder.communicate(|| all.team.progress())?;
             }
             let request =
-                recorder.communicate(|| all.team.start_all_to_all_into(sent, received))?;
+                recorder.communicate(|| all.team.start_into(sent, received).all_to_all())?;
             under_way.push_back((request, first, planes));
             while let Some(mut message) = under_way.pop_front() {
                 let is_full = under_way.len() >= UNDER_WAY;
@@ -134,7 +134,7 @@ impl Exchanger {
         recorder.compute(|| {
             (0..all.planes).for_each(|plane| compute(plane, &mut all.blocks(&mut sent, plane)));
         });
-        recorder.communicate(|| all.team.all_to_all_slice(&sent, &mut received))?;
+        recorder.communicate(|| all.team.slices(&sent, &mut received).all_to_all())?;
         recorder.compute(|| {
             (0..all.planes).for_each(|plane| take(plane, &mut all.blocks(&mut received, plane)));
         });

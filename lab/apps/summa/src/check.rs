@@ -39,7 +39,7 @@ fn rows_times(
 ) -> Result<Vec<f64>> {
     let row = |row| (0..columns).map(|column| entry(matrix, row, column) * x[column]).sum();
     let own: Vec<f64> = world.local_range(rows).map(row).collect();
-    Ok(world.all_gather_vector(&own)?.0)
+    Ok(world.values(&own).uneven().all_gather()?.0)
 }
 
 /// Compares `c` with A B. Returns a text that says what was checked, or the error. Collective.
@@ -56,7 +56,7 @@ pub fn check(world: Team<'_>, problem: &Problem, c: &Matrix) -> Result<Result<St
         let abx = rows_times(world, (1, rows, inner), &bx)?;
         let mut cx = vec![0.0; rows];
         c.entries().for_each(|(row, column, entry)| cx[row] += entry * x[column]);
-        world.all_reduce_in_place(&mut cx, Sum)?;
+        world.in_place(&mut cx).all_reduce(Sum)?;
         // All PEs have the same values here.
         differences += cx.iter().zip(&abx).filter(|(one, other)| one != other).count();
     }

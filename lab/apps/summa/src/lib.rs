@@ -132,8 +132,8 @@ impl<'p> Summa<'p> {
     fn broadcast(&self, step: usize, spare: Panels, recorder: &Recorder) -> Result<Panels> {
         recorder.communicate(|| {
             let [mut a, mut b] = self.pack(step, spare);
-            self.grid.row.broadcast_slice(&mut a, self.a.columns.owner(step))?;
-            self.grid.column.broadcast_slice(&mut b, self.b.rows.owner(step))?;
+            self.grid.row.in_place(&mut a).broadcast(self.a.columns.owner(step))?;
+            self.grid.column.in_place(&mut b).broadcast(self.b.rows.owner(step))?;
             Ok([a, b])
         })
     }
@@ -146,8 +146,8 @@ impl<'p> Summa<'p> {
     ) -> Result<[Request<'p, Vec<f64>>; 2]> {
         recorder.communicate(|| {
             let [a, b] = self.pack(step, spare);
-            let a = self.grid.row.start_broadcast(a, self.a.columns.owner(step))?;
-            let b = self.grid.column.start_broadcast(b, self.b.rows.owner(step))?;
+            let a = self.grid.row.start(a).broadcast(self.a.columns.owner(step))?;
+            let b = self.grid.column.start(b).broadcast(self.b.rows.owner(step))?;
             Ok([a, b])
         })
     }

@@ -16,16 +16,19 @@ fn outside_algorithm_serves_a_team() {
 
     let sums = Job::threads(3).run(|pe| {
         let world = pe.world();
-        world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+        world.algorithms().force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
         let sum = world.all_reduce(world.rank().0 + 1, Sum)?;
-        assert_eq!(world.served_by(Collective::AllReduce), Some(Candidate::new("line")));
+        assert_eq!(
+            world.algorithms().served_by(Collective::AllReduce),
+            Some(Candidate::new("line"))
+        );
         Ok(sum)
     });
     assert!(sums.expect("all agree").iter().all(|&sum| sum == 6));
     let differ = Job::threads(3).run(|pe| {
         let world = pe.world();
         if world.rank() == Rank(1) {
-            world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+            world.algorithms().force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
         }
         world.all_reduce(1_u32, Sum)
     });
@@ -43,9 +46,9 @@ fn helpers_do_not_drive_it() {
         let job = if has_helpers { job.helper_threads() } else { job };
         let sums = job.run(|pe| {
             let world = pe.world();
-            world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+            world.algorithms().force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
             assert_eq!(world.all_reduce(1, Sum)?, 2);
-            world.start_all_reduce(vec![1], Sum)?.wait()
+            world.start(vec![1]).all_reduce(Sum)?.wait()
         });
         match sums {
             Ok(sums) => assert!(!has_helpers && sums.iter().all(|sum| *sum == [2])),
@@ -95,7 +98,9 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
     let left = AtomicU32::new(0);
     let run = Job::threads(2).run(|pe| {
         let world = pe.world();
-        world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        world
+            .algorithms()
+            .force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
         if world.rank() == Rank(1) {
             sleep(Duration::from_millis(50));
             assert!(left.load(SeqCst) <= 64);
@@ -117,7 +122,9 @@ fn outside_barrier_makes_no_team() {
 
     let made = Job::threads(3).run(|pe| {
         let world = pe.world();
-        world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        world
+            .algorithms()
+            .force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
         let members = [Rank(0), Rank(1), Rank(2)];
         let members = if world.rank() == Rank(1) { &members[..2] } else { &members };
         world.subset(members).map(|team| team.map(|team| team.size()))
@@ -131,7 +138,9 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
 
     let failed = Job::threads(2).run(|pe| {
         let world = pe.world();
-        world.force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
+        world
+            .algorithms()
+            .force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
         world.barrier()?;
         world.barrier()
     });

@@ -165,14 +165,14 @@ impl<'p> Player<'p, '_> {
             memory
         }
         let Case { kind, barrier, .. } = case;
-        self.world.force(Collective::Barrier, Some((**barrier).clone()));
+        self.world.algorithms().force(Collective::Barrier, Some((**barrier).clone()));
         if kind.collective.is_vector() {
             // Calls on values first exchange counts, which the forced candidate may not serve.
             for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
-                self.world.force(counts, None);
+                self.world.algorithms().force(counts, None);
             }
         }
-        self.world.force(kind.collective, kind.candidate.clone());
+        self.world.algorithms().force(kind.collective, kind.candidate.clone());
         match (case.bytes.is_multiple_of(8), kind.is_ordered) {
             (true, false) => self.call_on(call, case, private, (Sum, words)),
             (true, true) => self.call_on(call, case, private, (affine, words)),
@@ -212,7 +212,7 @@ impl Member for Player<'_, '_> {
         self.random.dawdle();
         let done = self.forced(call, case, private);
         let received = done.unwrap_or_else(|error| panic!("{error}: {case}"));
-        let by = self.world.served_by(case.kind.collective);
+        let by = self.world.algorithms().served_by(case.kind.collective);
         assert!(case.kind.candidate.is_none() || by == case.kind.candidate, "{by:?} for {case}");
         received
     }

@@ -218,7 +218,7 @@ fn end_by_long() -> Result<()> {
         let mut data = vec![1_u64; 1 << 20];
         for call in 0..10 {
             assert!((world.rank(), call) != (Rank(1), 7), "on purpose");
-            world.broadcast_slice(&mut data, Rank(call % 3))?;
+            world.in_place(&mut data).broadcast(Rank(call % 3))?;
         }
         Ok(())
     });

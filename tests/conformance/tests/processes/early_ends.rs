@@ -105,13 +105,13 @@ fn be_busy(pe: &Pe) -> Result<()> {
     while begun.elapsed() < Duration::from_secs(60) {
         world.barrier()?;
         world.all_reduce(1_u64, Sum)?;
-        world.all_reduce_in_place(&mut data, Sum)?;
+        world.in_place(&mut data).all_reduce(Sum)?;
         let memory = world.symmetric::<u64>(1000)?;
         memory.fetch_add(Rank(0), 0, 1)?;
         let half = world.split(Some(world.rank().0 % 2), 0)?.expect("a half");
         half.broadcast(1_u8, Rank(0))?;
         half.free()?;
-        world.start_all_reduce(vec![1_u32; 10_000], Sum)?.wait()?;
+        world.start(vec![1_u32; 10_000]).all_reduce(Sum)?.wait()?;
     }
     Ok(())
 }
@@ -186,7 +186,7 @@ fn wait_in(pe: &Pe, word: &Symmetric<'_, u64>, wait: &str) -> Result<()> {
         "slices" => {
             let source = vec![1.0; 1 << 20];
             let mut target = vec![0.0; 1 << 20];
-            world.all_reduce_slice(&source, &mut target, Sum)
+            world.slices(&source, &mut target).all_reduce(Sum)
         }
         "word" => word.wait_until(0, Until::Equals(1)).map(drop),
         "nonblocking" => {

@@ -122,16 +122,16 @@ const OPERATIONS: [Operation; 9] = [
 /// Makes a reduction of 1 KiB.
 fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
     let (source, mut target) = (black_box([1_u32; 256]), [0; 256]);
-    let done = team.reduce_slice(&source, &mut target, Sum, root);
-    keep(target);
+    let done = team.slices(&source, &mut target).reduce(Sum, root);
+    keep(&target);
     done
 }
 
 /// Makes an all-gather of 8 bytes.
 fn all_gather(team: &Team<'_>) -> Result<()> {
     let mut target = [0_u64; 2];
-    let done = team.all_gather_slice(&[black_box(1)], &mut target);
-    keep(target);
+    let done = team.slices(&[black_box(1)], &mut target).all_gather();
+    keep(&target);
     done
 }
 

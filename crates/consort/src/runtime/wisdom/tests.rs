@@ -28,10 +28,10 @@ fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
         let world = pe.world();
         world.barrier()?;
         assert_eq!(
-            world.served_by(Collective::Barrier),
-            Some(world.choice(Collective::Barrier, 0).0)
+            world.algorithms().served_by(Collective::Barrier),
+            Some(world.algorithms().choice(Collective::Barrier, 0).0)
         );
-        Ok(world.choice(Collective::Barrier, 0))
+        Ok(world.algorithms().choice(Collective::Barrier, 0))
     })?;
     assert_eq!(all[0], all[1]);
     Ok(all[0].clone())
@@ -170,7 +170,8 @@ fn algorithms_of_other_programs_keep_their_entries() {
 
 #[test]
 fn without_wisdom_the_model_chooses() {
-    let by =
-        Job::threads(2).without_wisdom().run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
+    let by = Job::threads(2)
+        .without_wisdom()
+        .run(|pe| Ok(pe.world().algorithms().choice(Collective::Barrier, 0).1));
     assert_eq!(by.unwrap(), [ChosenBy::Model; 2]);
 }

@@ -19,11 +19,11 @@ fn roots_out_of_range() {
         let other = world.symmetric::<u64>(1).expect("8 bytes");
         let errors = [
             world.broadcast(1, root).err(),
-            world.broadcast_slice(&mut [1], root).err(),
-            world.broadcast_symmetric(&memory, root).err(),
+            world.in_place(&mut [1]).broadcast(root).err(),
+            world.in_symmetric(&memory, &memory).broadcast(root).err(),
             world.reduce(1, Sum, root).err(),
-            world.reduce_slice(&[1], &mut [], Sum, Rank(u32::MAX)).err(),
-            world.reduce_symmetric(&memory, &other, Sum, root).err(),
+            world.slices(&[1], &mut []).reduce(Sum, Rank(u32::MAX)).err(),
+            world.in_symmetric(&memory, &other).reduce(Sum, root).err(),
         ];
         // The job continues.
         assert_eq!(world.broadcast(5, Rank(2)).ok(), Some(5));
@@ -59,8 +59,8 @@ fn borrowed_slices_are_not_left_behind() {
         let mut errors = Vec::new();
         for entry in SyncMode::EVERY {
             let team = world.with_sync(SyncModes { entry, exit: SyncMode::None });
-            errors.push(team.broadcast_slice(&mut [1], Rank(0)).err());
-            errors.push(team.reduce_slice(&[1], &mut [1], Sum, Rank(0)).err());
+            errors.push(team.in_place(&mut [1]).broadcast(Rank(0)).err());
+            errors.push(team.slices(&[1], &mut [1]).reduce(Sum, Rank(0)).err());
         }
         assert_eq!(world.with_sync(SyncModes::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
         errors
@@ -78,15 +78,15 @@ fn targets_of_another_length() {
     let errors = on(Job::threads(2), |world| {
         let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
         let error = Error::Call(CallError::Lengths { source_len: 3, target_len: 2 });
-        assert_eq!(world.reduce_symmetric(&three, &two, Sum, Rank(0)).err(), Some(error.clone()));
+        assert_eq!(
+            world.in_symmetric(&three, &two).reduce(Sum, Rank(0)).err(),
+            Some(error.clone())
+        );
         // On PEs other than the root, the target does not matter.
-        world.reduce_slice(
-            &[1; 3],
-            &mut [0; 3][..if world.rank().0 == 0 { 3 } else { 1 }],
-            Sum,
-            Rank(0),
-        )?;
-        let result = world.reduce_slice(&[1; 3], &mut [0; 2], Sum, Rank(0));
+        world
+            .slices(&[1; 3], &mut [0; 3][..if world.rank().0 == 0 { 3 } else { 1 }])
+            .reduce(Sum, Rank(0))?;
+        let result = world.slices(&[1; 3], &mut [0; 2]).reduce(Sum, Rank(0));
         if world.rank() == Rank(0) {
             assert_eq!(result.err(), Some(error));
         }
@@ -101,11 +101,11 @@ fn targets_of_another_length() {
 fn a_source_that_is_the_target() {
     let errors = on(Job::threads(3), |world| {
         let memory = world.symmetric::<u64>(10)?;
-        let error = world.reduce_symmetric(&memory, &memory, Sum, Rank(2)).err();
+        let error = world.in_symmetric(&memory, &memory).reduce(Sum, Rank(2)).err();
         assert_eq!(error, Some(Error::Call(CallError::InPlace)));
         // There is nothing to read or write.
         let none = world.symmetric::<u64>(0)?;
-        world.reduce_symmetric(&none, &none, Sum, Rank(2))?;
+        world.in_symmetric(&none, &none).reduce(Sum, Rank(2))?;
         world.barrier()
     });
     assert!(errors.iter().all(Result::is_ok), "{errors:?}");
@@ -117,7 +117,8 @@ fn a_source_that_is_the_target() {
 fn lengths_that_overflow() {
     let errors = on(Job::threads(4), |world| {
         let (root, len) = (Rank(0), usize::MAX / 4 + 1);
-        (world.rank() == root).then(|| world.start_scatter(Vec::<u8>::new(), len, root).err())
+        (world.rank() == root)
+            .then(|| world.start(Vec::<u8>::new()).with_len(len).scatter(root).err())
     });
     let [Some(error), None, None, None] = &errors[..] else { panic!("{errors:?}") };
     assert!(matches!(error, Some(Error::Call(CallError::Blocks { .. }))), "{error:?}");

@@ -20,7 +20,7 @@ fn forcing_an_unknown_candidate_fails() {
             let source = [1; 2];
             let call = || typed::values(world, collective, &source, Sum, Rank(0)).map(|_| ());
             let force = |candidate| {
-                world.force(collective, Some(candidate));
+                world.algorithms().force(collective, Some(candidate));
                 call().expect_err("no such candidate")
             };
             let unknown = force(Candidate::new("fastest"));
@@ -39,7 +39,7 @@ fn forcing_an_unknown_candidate_fails() {
             });
             let wrong: Vec<_> = wrong.collect();
             // The job continues.
-            world.force(collective, None);
+            world.algorithms().force(collective, None);
             call().expect("the library's choice");
             (unknown, wrong)
         });
@@ -62,7 +62,7 @@ fn forcing_an_unknown_candidate_fails() {
 #[test]
 fn forcing_an_unknown_barrier_of_strict_calls() {
     let errors = on(Job::threads(3), |world| {
-        world.force(Collective::Barrier, Some(Candidate::new("tournament")));
+        world.algorithms().force(Collective::Barrier, Some(Candidate::new("tournament")));
         let error =
             world.with_sync(SyncModes::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
         assert_eq!(world.broadcast(4, Rank(0)).ok(), Some(4), "no barrier is needed");

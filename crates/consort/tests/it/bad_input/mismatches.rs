@@ -63,15 +63,15 @@ fn mismatched(
 fn mismatched_sizes() {
     for pes in [2, 5] {
         mismatched(pes, [&["broadcast", "16 bytes"], &["24 bytes"]], |world, odd| {
-            world.broadcast_slice(&mut vec![0_u64; if odd { 3 } else { 2 }], Rank(0))
+            world.in_place(&mut vec![0_u64; if odd { 3 } else { 2 }]).broadcast(Rank(0))
         });
         mismatched(pes, [&["reduce", "16 bytes"], &["40000 bytes"]], |world, odd| {
             let len = if odd { 5000 } else { 2 };
-            world.reduce_slice(&vec![0_u64; len], &mut vec![0; len], Sum, Rank(0))
+            world.slices(&vec![0_u64; len], &mut vec![0; len]).reduce(Sum, Rank(0))
         });
         // The odd PE is the root, and sends.
         mismatched(pes, [&["broadcast", "100000 bytes"], &["8 bytes"]], |world, odd| {
-            world.broadcast_slice(&mut vec![0_u64; if odd { 1 } else { 12_500 }], Rank(1))
+            world.in_place(&mut vec![0_u64; if odd { 1 } else { 12_500 }]).broadcast(Rank(1))
         });
     }
 }
@@ -157,11 +157,11 @@ fn mismatched_memory() {
         mismatched(3, [&["broadcast"], &["broadcast", "symmetric"]], move |world, odd| {
             let memory = world.symmetric::<u64>(1)?;
             if direct {
-                world.force(Collective::Broadcast, Some(Candidate::new("direct")));
+                world.algorithms().force(Collective::Broadcast, Some(Candidate::new("direct")));
             }
             let team = world.with_sync(SyncModes::LOOSE);
             if odd {
-                team.broadcast_symmetric(&memory, Rank(1))
+                team.in_symmetric(&memory, &memory).broadcast(Rank(1))
             } else {
                 team.broadcast(1_u64, Rank(1)).map(|_| ())
             }
@@ -174,7 +174,7 @@ fn mismatched_algorithms() {
     mismatched(3, [&["by flat"], &["by knomial(radix=2)"]], |world, odd| {
         let knomial = Candidate::new("knomial").with("radix", 2);
         let candidate = if odd { knomial } else { Candidate::new("flat") };
-        world.force(Collective::Broadcast, Some(candidate));
+        world.algorithms().force(Collective::Broadcast, Some(candidate));
         world.broadcast(1, Rank(0)).map(|_| ())
     });
 }
@@ -183,9 +183,11 @@ fn mismatched_algorithms() {
 #[test]
 fn mismatches_without_waits_are_found() {
     mismatched(2, [&["broadcast", "root 0"], &["broadcast", "root 1"]], |world, odd| {
-        world.force(Collective::Broadcast, Some(Candidate::new("flat")));
+        world.algorithms().force(Collective::Broadcast, Some(Candidate::new("flat")));
         // Each is the root of its own call, with a different number of chunks.
-        world.broadcast_slice(&mut vec![0_u8; if odd { 1 } else { 10_000 }], Rank(odd.into()))?;
+        world
+            .in_place(&mut vec![0_u8; if odd { 1 } else { 10_000 }])
+            .broadcast(Rank(odd.into()))?;
         world.barrier()?;
         world.barrier()?;
         world.barrier()
@@ -251,7 +253,7 @@ fn a_barrier_that_counts_reports_calls_that_did_not_match() {
                 let me = world.rank();
                 let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
                 // With Loose modes, a root does not wait.
-                world.with_sync(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
+                world.with_sync(SyncModes::LOOSE).in_symmetric(&memory, &memory).broadcast(root)?;
                 if me == Rank(0) {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -275,8 +277,8 @@ fn mismatches_are_found_a_window_later() {
                 let team =
                     world.with_sync(SyncModes { entry: SyncMode::None, exit: SyncMode::Mine });
                 let root = Rank(if odd { 1 } else { 2 });
-                team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
-                let start = |call| world.start_all_reduce(vec![call], Sum);
+                team.slices(&[1_u16, 2, 3, 4], &mut [0]).scatter(root)?;
+                let start = |call| world.start(vec![call]).all_reduce(Sum);
                 let started: Vec<_> = (0..70).map(start).collect::<Result<_>>()?;
                 started.into_iter().try_for_each(|one| one.wait().map(drop))
             }

@@ -53,12 +53,12 @@ fn blocking_calls() {
     });
     differ(barrier, |world| {
         let place = next_line();
-        let done = world.all_reduce_in_place(&mut [1_u8; 3], Sum);
+        let done = world.in_place(&mut [1_u8; 3]).all_reduce(Sum);
         (place, done)
     });
     differ(barrier, |world| {
         let place = next_line();
-        let done = world.gather_vector(&[1_u8; 3], Rank(0)).map(drop);
+        let done = world.values(&[1_u8; 3]).uneven().gather(Rank(0)).map(drop);
         (place, done)
     });
     differ(barrier, |world| {
@@ -77,11 +77,11 @@ fn blocking_calls() {
 fn nonblocking_calls() {
     differ(barrier, |world| {
         let place = next_line();
-        let started = world.start_all_reduce(vec![1], Sum);
+        let started = world.start(vec![1]).all_reduce(Sum);
         (place, started.and_then(|call| call.wait().map(drop)))
     });
     differ(barrier, |world| {
-        let sums = world.plan_all_reduce::<u32, _>(1, Sum).expect("a plan");
+        let sums = world.plan::<u32>(1).all_reduce(Sum).expect("a plan");
         let place = next_line();
         let started = sums.start(vec![1]);
         (place, started.and_then(|call| call.wait().map(drop)))
@@ -90,7 +90,7 @@ fn nonblocking_calls() {
         let mut place = String::new();
         let done = world.overlap(|scope| {
             place = next_line();
-            let call = scope.start_all_reduce(&[1], Vec::leak(vec![0]), Sum)?;
+            let call = scope.start_into(&[1], Vec::leak(vec![0])).all_reduce(Sum)?;
             call.wait().map(drop)
         });
         (place, done)
@@ -110,13 +110,13 @@ fn calls_in_a_loop() {
         |world| {
             (0..300).for_each(|_| world.barrier().expect("they match"));
             let place = next_line();
-            let done = (0..9).try_for_each(|call| world.all_reduce_in_place(&mut [call], Sum));
+            let done = (0..9).try_for_each(|call| world.in_place(&mut [call]).all_reduce(Sum));
             (place, done)
         },
         |world| {
             (0..300).for_each(|_| world.barrier().expect("they match"));
             let place = next_line();
-            let done = (1..9).try_for_each(|len| world.all_reduce_in_place(&mut vec![1; len], Sum));
+            let done = (1..9).try_for_each(|len| world.in_place(&mut vec![1; len]).all_reduce(Sum));
             (place, done)
         },
     );

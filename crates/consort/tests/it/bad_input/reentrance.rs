@@ -14,7 +14,7 @@ unsafe impl Sync for Smuggled<'_> {}
 
 impl Smuggled<'_> {
     fn broadcast(&self, bytes: usize) -> Result<()> {
-        self.0.broadcast_slice(&mut vec![0_u8; bytes], Rank(0))
+        self.0.in_place(&mut vec![0_u8; bytes]).broadcast(Rank(0))
     }
 
     fn call_everything(&self) -> Vec<Option<Error>> {
@@ -27,7 +27,7 @@ impl Smuggled<'_> {
             world.completion_counter().err(),
             world.split(Some(1), 0).err(),
             world.start_barrier().err(),
-            world.start_broadcast(vec![1], Rank(0)).err(),
+            world.start(vec![1]).broadcast(Rank(0)).err(),
             world.progress().err(),
         ]
     }
@@ -49,7 +49,7 @@ fn operators_may_not_call_the_library() {
         // Also in an operation, which any call drives.
         let mut all = [0];
         world.overlap(|scope| {
-            let request = scope.start_all_reduce(&[1], &mut all, add)?;
+            let request = scope.start_into(&[1], &mut all).all_reduce(add)?;
             world.barrier()?;
             request.wait().map(drop)
         })?;

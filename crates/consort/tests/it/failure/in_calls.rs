@@ -127,9 +127,9 @@ fn waits_for_credits_fail() {
                     let team = world.with_sync(SyncModes::LOOSE);
                     if victim == root {
                         // A PE that contributes to a reduction does not wait.
-                        call_on(|| team.reduce_symmetric(&data, &sum, Sum, root))
+                        call_on(|| team.in_symmetric(&data, &sum).reduce(Sum, root))
                     } else {
-                        call_on(|| team.broadcast_symmetric(&data, root))
+                        call_on(|| team.in_symmetric(&data, &data).broadcast(root))
                     }
                 });
             }
@@ -152,7 +152,9 @@ fn waits_for_credits_of_groups_fail() {
                     moment.is_now();
                     panic!("as planned");
                 }
-                call_on(|| world.with_sync(SyncModes::LOOSE).broadcast_symmetric(&data, Rank(0)))
+                call_on(|| {
+                    world.with_sync(SyncModes::LOOSE).in_symmetric(&data, &data).broadcast(Rank(0))
+                })
             });
         }
     });
@@ -170,12 +172,12 @@ fn broadcasts_by_puts_fail() {
                 fails(pes, 4, victim, |pe, moment| {
                     let world = pe.world();
                     let data = world.symmetric::<u64>(100)?;
-                    world.broadcast_symmetric(&data, Rank(1))?;
+                    world.in_symmetric(&data, &data).broadcast(Rank(1))?;
                     if world.rank() == victim {
                         moment.is_now();
                         panic!("as planned");
                     }
-                    call_on(|| world.broadcast_symmetric(&data, Rank(1)))
+                    call_on(|| world.in_symmetric(&data, &data).broadcast(Rank(1)))
                 });
             }
         }

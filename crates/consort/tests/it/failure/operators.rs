@@ -42,7 +42,7 @@ fn an_operator_may_panic() {
                     };
                     let source = vec![1; 2500];
                     let mut target = vec![0; if me == Rank(1) { 2500 } else { 0 }];
-                    let result = world.reduce_slice(&source, &mut target, add, Rank(1));
+                    let result = world.slices(&source, &mut target).reduce(add, Rank(1));
                     result.and_then(|()| world.barrier())
                 });
                 if let Err(error) = outcome {
@@ -111,7 +111,7 @@ fn owner_stays_while_a_peer_copies() {
                 let mut target = vec![0; if me == Rank(0) { 5000 } else { 0 }];
                 world.barrier()?;
                 let unwinding = Unwinding(&too_early);
-                let result = world.reduce_slice(&source, &mut target, operator(me), Rank(0));
+                let result = world.slices(&source, &mut target).reduce(operator(me), Rank(0));
                 if me == Rank(1) {
                     assert!(!SLOW.load(SeqCst), "left while PE 0 copies");
                 }

@@ -80,8 +80,8 @@ fn an_operator_may_panic() {
                     a.wrapping_add(b)
                 };
                 let direct = Candidate::new("direct").with("block_bytes", 4096);
-                world.force(Collective::Reduce, Some(direct));
-                let request = world.start_reduce(vec![1; 3000], add, Rank(1))?;
+                world.algorithms().force(Collective::Reduce, Some(direct));
+                let request = world.start(vec![1; 3000]).reduce(add, Rank(1))?;
                 request.wait()?;
                 world.barrier()
             })
@@ -103,7 +103,7 @@ fn a_panic_that_is_caught_fails_the_job() {
             a.wrapping_add(b)
         };
         let caught = catch_unwind(AssertUnwindSafe(|| {
-            let request = world.start_all_reduce(vec![1; 10], add)?;
+            let request = world.start(vec![1; 10]).all_reduce(add)?;
             request.wait().map(drop)
         }));
         match caught {
@@ -123,9 +123,9 @@ fn calls_that_do_not_match_are_reported() {
         let error = fails(3, move |world| {
             let data = vec![1_u64; 2];
             let mut request = if odd(world) {
-                world.start_all_reduce(data, Sum)?
+                world.start(data).all_reduce(Sum)?
             } else {
-                world.start_broadcast(data, Rank(0))?
+                world.start(data).broadcast(Rank(0))?
             };
             while polls && !request.test()? {}
             request.wait().and_then(|_| world.barrier())
@@ -156,7 +156,7 @@ fn requests_that_wait_for_each_other() {
     let error = fails(2, |world| {
         let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
         if world.rank() == Rank(0) {
-            one.start_all_reduce(vec![1], Sum)?.wait()?;
+            one.start(vec![1]).all_reduce(Sum)?.wait()?;
         }
         other.start_barrier()?.wait()
     });

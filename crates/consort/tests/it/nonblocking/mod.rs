@@ -55,36 +55,36 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
         Collective::Barrier => AnyRequest::of(team.start_barrier(), |()| None),
         Collective::Broadcast => {
             let data = if me == root { source } else { vec![1; len] };
-            AnyRequest::of(team.start_broadcast(data, root), some)
+            AnyRequest::of(team.start(data).broadcast(root), some)
         }
-        Collective::Scatter => AnyRequest::of(team.start_scatter(source, len, root), some),
-        Collective::Gather => AnyRequest::of(team.start_gather(source, root), |all| all),
-        Collective::AllGather => AnyRequest::of(team.start_all_gather(source), some),
-        Collective::AllToAll => AnyRequest::of(team.start_all_to_all(source), some),
-        Collective::Reduce => AnyRequest::of(team.start_reduce(source, affine, root), |all| all),
-        Collective::AllReduce => AnyRequest::of(team.start_all_reduce(source, affine), some),
+        Collective::Scatter => AnyRequest::of(team.start(source).with_len(len).scatter(root), some),
+        Collective::Gather => AnyRequest::of(team.start(source).gather(root), |all| all),
+        Collective::AllGather => AnyRequest::of(team.start(source).all_gather(), some),
+        Collective::AllToAll => AnyRequest::of(team.start(source).all_to_all(), some),
+        Collective::Reduce => AnyRequest::of(team.start(source).reduce(affine, root), |all| all),
+        Collective::AllReduce => AnyRequest::of(team.start(source).all_reduce(affine), some),
         Collective::ReduceScatter => {
-            AnyRequest::of(team.start_reduce_scatter(source, affine), some)
+            AnyRequest::of(team.start(source).reduce_scatter(affine), some)
         }
-        Collective::Scan => AnyRequest::of(team.start_scan(source, affine), some),
+        Collective::Scan => AnyRequest::of(team.start(source).scan(affine), some),
         Collective::ExclusiveScan => {
-            AnyRequest::of(team.start_exclusive_scan(source, affine), |all| all)
+            AnyRequest::of(team.start(source).exclusive_scan(affine), |all| all)
         }
         Collective::ScatterVector => {
             let given = blocks(team, source.len());
-            AnyRequest::of(team.start_scatter_vector(source, given, len, root), some)
+            AnyRequest::of(team.start(source).with_len(len).with_counts(&given).scatter(root), some)
         }
         Collective::GatherVector => {
             let received = blocks(team, len * team.size());
-            AnyRequest::of(team.start_gather_vector(source, received, root), |all| all)
+            AnyRequest::of(team.start(source).with_counts(&received).gather(root), |all| all)
         }
         Collective::AllGatherVector => {
             let received = blocks(team, len * team.size());
-            AnyRequest::of(team.start_all_gather_vector(source, received), some)
+            AnyRequest::of(team.start(source).with_counts(&received).all_gather(), some)
         }
         Collective::AllToAllVector => {
             let [given, received] = [(); 2].map(|()| blocks(team, source.len()));
-            AnyRequest::of(team.start_all_to_all_vector(source, given, received), some)
+            AnyRequest::of(team.start(source).with_counts((&given, &received)).all_to_all(), some)
         }
     }
 }

@@ -44,14 +44,14 @@ fn unawaited_requests_complete() {
                     let _kept = &owned;
                     a.wrapping_add(b)
                 };
-                let request = world.start_all_reduce(vec![round; 1000], add)?;
+                let request = world.start(vec![round; 1000]).all_reduce(add)?;
                 match round % 3 {
                     0 => drop(request),
                     1 => std::mem::forget(request),
                     _ => assert_eq!(request.wait()?, vec![4 * round; 1000]),
                 }
             }
-            world.start_broadcast(vec![1_u8; 10_000], Rank(3)).map(drop)
+            world.start(vec![1_u8; 10_000]).broadcast(Rank(3)).map(drop)
         })?;
         assert_eq!(DROPPED.load(Relaxed), 400, "every operation ends");
         Ok::<(), Error>(())
@@ -69,7 +69,7 @@ fn all_to_all_returns_its_vectors() {
             let places = [source.as_ptr(), target.as_ptr()];
             for step in 0..20 {
                 source.fill(100 * step + me);
-                let exchanged = world.start_all_to_all_into(source, target)?;
+                let exchanged = world.start_into(source, target).all_to_all()?;
                 (source, target) = exchanged.wait()?;
                 assert_eq!([source.as_ptr(), target.as_ptr()], places);
                 source.fill(u64::MAX); // peers may have progressed no further than before
@@ -78,7 +78,7 @@ fn all_to_all_returns_its_vectors() {
             }
         }
         for lens in [[6, 7], [7, 7], [6, 3]] {
-            let error = world.start_all_to_all_into(vec![1; lens[0]], vec![1; lens[1]]).err();
+            let error = world.start_into(vec![1; lens[0]], vec![1; lens[1]]).all_to_all().err();
             assert!(
                 matches!(error, Some(Error::Call(CallError::Blocks { .. }))),
                 "{lens:?}: {error:?}"
@@ -91,7 +91,7 @@ fn all_to_all_returns_its_vectors() {
 #[test]
 fn a_request_is_tested_polled_and_taken_once() {
     on(pes_of(2), |world| {
-        let mut request = world.start_all_reduce(vec![1], Sum)?;
+        let mut request = world.start(vec![1]).all_reduce(Sum)?;
         while !request.test()? {
             thread::yield_now();
         }
@@ -102,7 +102,7 @@ fn a_request_is_tested_polled_and_taken_once() {
         assert_eq!(request.wait().err(), Some(Error::Call(CallError::Taken)));
         // Many tasks of one thread, in an order that differs from PE to PE.
         let mut sums: Vec<_> = (0..50)
-            .map(|index| world.start_all_reduce(vec![index; 100], Sum))
+            .map(|index| world.start(vec![index; 100]).all_reduce(Sum))
             .collect::<Result<_>>()?;
         if world.rank() == Rank(1) {
             sums.reverse();
@@ -131,7 +131,7 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
             pes.helper_threads().run(|pe| {
                 let world = pe.world();
                 let request =
-                    world.start_broadcast(vec![u64::from(world.rank().0); 10], Rank(3))?;
+                    world.start(vec![u64::from(world.rank().0); 10]).broadcast(Rank(3))?;
                 // 3 is the root: its first child forwards to another PE.
                 let computes = world.rank() == Rank(1);
                 if computes {
@@ -153,8 +153,8 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
 #[test]
 fn planned_calls_are_started_many_times() {
     on(pes_of(3), |world| {
-        let sums = world.plan_all_reduce::<u64, _>(40, Sum)?;
-        let tables = world.plan_broadcast::<u64>(1000, Rank(2))?;
+        let sums = world.plan::<u64>(40).all_reduce(Sum)?;
+        let tables = world.plan::<u64>(1000).broadcast(Rank(2))?;
         let me = u64::from(world.rank().0);
         for round in 0..100 {
             let table = tables.start(vec![me + round; 1000])?;
@@ -176,20 +176,20 @@ fn planned_calls_give_their_vectors_back() {
     on(pes_of(3), |world| {
         let me = world.rank().0;
         let is_root = me == 1;
-        let table = world.plan_broadcast::<u32>(2, Rank(1))?;
-        let (source, target) = table.start_into(vec![me; 2], Vec::new())?.wait()?;
-        assert_eq!((source, target), (vec![1; 2], vec![]));
-        let parts = world.plan_scatter::<u32>(1, Rank(1))?;
+        let table = world.plan::<u32>(2).broadcast(Rank(1))?;
+        let (source, target) = table.start_into(vec![me; 2], vec![9; 2])?.wait()?;
+        assert_eq!((source, target), (vec![me; 2], vec![1; 2]));
+        let parts = world.plan::<u32>(1).scatter(Rank(1))?;
         let given = if is_root { vec![7, 8, 9] } else { vec![me; 5] };
         let (source, target) = parts.start_into(given.clone(), vec![0])?.wait()?;
         assert_eq!((source, target), (given, vec![7 + me]));
-        let whole = world.plan_gather::<u32>(1, Rank(1))?;
+        let whole = world.plan::<u32>(1).gather(Rank(1))?;
         let place = if is_root { vec![0; 3] } else { Vec::new() };
         let (source, target) = whole.start_into(vec![me], place)?.wait()?;
         assert_eq!((source, target), (vec![me], if is_root { vec![0, 1, 2] } else { vec![] }));
         let blocks = Displacements::at(&[1, 0, 2], &[3, 0, 0])?;
         let len = blocks.counts()[me as usize];
-        let gathered = world.plan_all_gather_vector::<u32>(len, blocks)?;
+        let gathered = world.plan::<u32>(len).with_counts(&blocks).all_gather()?;
         for _ in 0..3 {
             assert_eq!(gathered.start(vec![me + 1; len])?.wait()?, [3, 3, 0, 1]);
         }
@@ -207,23 +207,23 @@ fn plans_of_bad_calls_are_refused() {
     on(pes_of(2), |world| {
         let root = Rank(2);
         let error = Error::Call(CallError::RootOutOfRange { root, pes: 2 });
-        assert_eq!(world.plan_reduce::<u8, _>(1, Sum, root).err(), Some(error.clone()));
-        assert_eq!(world.plan_gather::<u8>(1, root).err(), Some(error));
+        assert_eq!(world.plan::<u8>(1).reduce(Sum, root).err(), Some(error.clone()));
+        assert_eq!(world.plan::<u8>(1).gather(root).err(), Some(error));
         let blocks = Displacements::new(&[1, 2, 3])?;
         let number = DisplacementsError::Number { given: 3, pes: 2 };
-        let refused = world.plan_all_gather_vector::<u8>(1, blocks);
+        let refused = world.plan::<u8>(1).with_counts(&blocks).all_gather();
         assert_eq!(refused.err(), Some(Error::Call(CallError::Displacements(number))));
-        let refused = world.plan_all_to_all::<u64>(usize::MAX / 2 + 1);
+        let refused = world.plan::<u64>(usize::MAX / 2 + 1).all_to_all();
         assert!(matches!(refused.err(), Some(Error::Call(CallError::Blocks { .. }))));
         // The number of bytes overflows.
         let len = usize::MAX / 8 + 2;
         let is_refused = |error| matches!(error, Some(Error::Call(CallError::Plan(_))));
-        assert!(is_refused(world.plan_broadcast::<u64>(len, Rank(0)).err()));
-        assert!(is_refused(world.plan_all_reduce::<u64, _>(len, Sum).err()));
+        assert!(is_refused(world.plan::<u64>(len).broadcast(Rank(0)).err()));
+        assert!(is_refused(world.plan::<u64>(len).all_reduce(Sum).err()));
         let [one, each] = [&[len, 0], &[1, 1]].map(|counts| Displacements::new(counts));
-        assert!(is_refused(world.plan_gather_vector::<u64>(len, each?, Rank(0)).err()));
+        assert!(is_refused(world.plan::<u64>(len).with_counts(&each?).gather(Rank(0)).err()));
         if world.rank() == Rank(0) {
-            assert!(is_refused(world.plan_scatter_vector::<u64>(one?, 1, Rank(0)).err()));
+            assert!(is_refused(world.plan::<u64>(1).with_counts(&one?).scatter(Rank(0)).err()));
         }
         Ok(())
     });
@@ -234,7 +234,7 @@ fn plans_of_bad_calls_are_refused() {
 fn freeing_a_team_completes_its_calls() {
     on(pes_of(4), |world| {
         let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
-        let sum = team.start_all_reduce(vec![1; 3000], Sum)?;
+        let sum = team.start(vec![1; 3000]).all_reduce(Sum)?;
         drop(team.start_barrier()?);
         team.free()?;
         assert_eq!(sum.wait()?, [2; 3000]);

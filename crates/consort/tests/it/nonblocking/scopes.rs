@@ -22,12 +22,12 @@ fn borrowed_slices_are_filled_when_the_scope_ends() {
             let scale = 2;
             let scaled = |a: u64, b: u64| a + b * scale / scale; // also borrows
             let here = world.overlap(|scope| {
-                scope.start_broadcast(&mut one, Rank(1))?.wait()?;
-                scope.start_broadcast(&mut two, Rank(2))?;
-                scope.start_reduce(&source, &mut sum, scaled, Rank(1))?;
-                scope.start_all_reduce(&source, &mut sums, scaled)?;
+                scope.start_in_place(&mut one).broadcast(Rank(1))?.wait()?;
+                scope.start_in_place(&mut two).broadcast(Rank(2))?;
+                scope.start_into(&source, &mut sum).reduce(scaled, Rank(1))?;
+                scope.start_into(&source, &mut sums).all_reduce(scaled)?;
                 let gather = Collective::AllGather;
-                scope.start_collective(gather, &source, &mut all, Sum, Rank(0))?;
+                scope.start_into(&source, &mut all).any(gather, Sum, Rank(0))?;
                 world.all_reduce(1, Sum)
             })?;
             assert_eq!(here, 3);
@@ -38,9 +38,11 @@ fn borrowed_slices_are_filled_when_the_scope_ends() {
         }
         let (source, mut target) = ([1; 5], [1; 6]);
         let loose = world.with_sync(SyncModes::LOOSE);
-        let error = loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
+        let error =
+            loose.overlap(|scope| scope.start_in_place(&mut target).broadcast(Rank(0)).map(drop));
         assert!(matches!(error, Err(Error::Call(CallError::BorrowedSlice(_)))));
-        let error = world.overlap(|scope| scope.start_all_to_all(&source, &mut target).map(drop));
+        let error =
+            world.overlap(|scope| scope.start_into(&source, &mut target).all_to_all().map(drop));
         assert!(
             matches!(error, Err(Error::Call(CallError::Blocks { contributed: 3, .. }))),
             "{error:?}"
@@ -65,8 +67,8 @@ fn buffers_are_returned_within_the_scope() {
                     let root = step % 3;
                     table.fill(value(me, me));
                     source.iter_mut().zip(0..).for_each(|(x, at)| *x = value(me, at / len as u64));
-                    let sent = scope.start_broadcast(table, Rank(root as u32))?;
-                    let exchanged = scope.start_all_to_all(source, target)?;
+                    let sent = scope.start_in_place(table).broadcast(Rank(root as u32))?;
+                    let exchanged = scope.start_into(source, target).all_to_all()?;
                     (source, target) = exchanged.wait()?;
                     source.fill(u64::MAX); // peers may have progressed no further than before
                     let blocks = target.iter().zip(0..);
@@ -95,8 +97,8 @@ fn lost_requests_leave_borrows_to_the_scope() {
             let (mut source, mut forgotten) = (vec![me; 3 * len], vec![9; 3 * len]);
             let (mut other, mut dropped) = (vec![me; len], vec![9; len]);
             world.overlap(|scope| {
-                std::mem::forget(scope.start_all_to_all(&mut source, &mut forgotten)?);
-                drop(scope.start_all_reduce(&mut other, &mut dropped, Sum)?);
+                std::mem::forget(scope.start_into(&mut source, &mut forgotten).all_to_all()?);
+                drop(scope.start_into(&mut other, &mut dropped).all_reduce(Sum)?);
                 Ok(())
             })?;
             source.fill(7);
@@ -117,7 +119,7 @@ fn failing_scope_ends_its_calls() {
             let mut data = vec![world.rank().0; 5000];
             let own = Error::Wisdom("nothing is known".to_owned());
             let result: Result<()> = world.overlap(|scope| {
-                scope.start_broadcast(&mut data, Rank(1))?;
+                scope.start_in_place(&mut data).broadcast(Rank(1))?;
                 Err(own.clone())
             });
             assert_eq!(result.err(), Some(own));
@@ -126,7 +128,7 @@ fn failing_scope_ends_its_calls() {
             let since = Instant::now();
             let result = catch_unwind(AssertUnwindSafe(|| {
                 world.overlap(|scope| {
-                    let request = scope.start_broadcast(&mut data, Rank(1))?;
+                    let request = scope.start_in_place(&mut data).broadcast(Rank(1))?;
                     assert!(world.rank() != Rank(2), "as planned");
                     // The scope of 2 ends this job, regardless of which PEs have its data by then.
                     request.wait().and_then(|_| world.barrier())

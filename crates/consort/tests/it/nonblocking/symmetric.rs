@@ -41,7 +41,9 @@ fn every_root_in_symmetric_memory(pes: usize, collective: Collective, forced: Op
                     source.put(me, 0, &call.source(me))?;
                     world.barrier()?;
                     let team = world.with_sync(sync);
-                    team.start_symmetric(collective, &source, &target, affine, root)?.wait()?;
+                    team.start_symmetric(&source, received)
+                        .any(collective, affine, root)?
+                        .wait()?;
                     // With exit mode None, data may still be moving.
                     world.barrier()?;
                     let Some(expected) = call.result::<u64, _>(me, &affine) else { continue };
@@ -89,11 +91,11 @@ fn symmetric_memory_is_kept_while_a_call_is_under_way() {
             let (source, target) = (world.symmetric::<u64>(300)?, world.symmetric(300)?);
             source.put(world.rank(), 0, &vec![me; 300])?;
             let sum =
-                world.start_symmetric(Collective::AllReduce, &source, &target, Sum, Rank(0))?;
+                world.start_symmetric(&source, &target).any(Collective::AllReduce, Sum, Rank(0))?;
             let other = world.symmetric::<u64>(300)?;
             other.store(299, me)?;
             let table =
-                world.start_symmetric(Collective::Broadcast, &other, &other, Sum, Rank(2))?;
+                world.start_symmetric(&other, &other).any(Collective::Broadcast, Sum, Rank(2))?;
             drop(source);
             sum.wait()?;
             table.wait()?;

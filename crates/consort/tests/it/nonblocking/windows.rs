@@ -61,7 +61,7 @@ fn pending_calls_keep_their_slots() {
                     thread::sleep(Duration::from_millis(60));
                 }
                 let data = if me == Rank(2) { index } else { u64::MAX };
-                requests.push(world.start_broadcast(vec![data], Rank(2))?);
+                requests.push(world.start(vec![data]).broadcast(Rank(2))?);
             }
             for (index, request) in (0..).zip(requests) {
                 assert_eq!(request.wait()?, [index]);

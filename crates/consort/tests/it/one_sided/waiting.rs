@@ -162,7 +162,7 @@ fn a_limit_counts_while_a_helper_computes() {
             thread::sleep(LONG);
             a + b
         };
-        let sum = world.start_all_reduce(vec![1_u64], slow)?;
+        let sum = world.start(vec![1_u64]).all_reduce(slow)?;
         thread::sleep(LONG / 5);
         let begun = Instant::now();
         assert_eq!(counter.wait_timeout(1, LONG / 30)?, None);

@@ -51,7 +51,7 @@ fn result_drop_panic_after_a_mismatch_is_contained() {
             return Ok(Bad(2));
         }
         let data = world.symmetric::<u64>(1)?;
-        world.broadcast_symmetric(&data, Rank(1))?;
+        world.in_symmetric(&data, &data).broadcast(Rank(1))?;
         Ok(Bad(0))
     });
 }
@@ -86,7 +86,7 @@ fn operator_payload_drop_panic_is_contained() {
     fails(|pe| {
         let world = pe.world();
         let fault = if world.rank() == Rank(0) { Fault::BadPayload } else { Fault::None };
-        let request = world.start_all_reduce(vec![1; 10], Faulty::new(fault))?;
+        let request = world.start(vec![1; 10]).all_reduce(Faulty::new(fault))?;
         thread::sleep(Duration::from_millis(20));
         request.wait()?;
         world.barrier()
@@ -103,7 +103,7 @@ fn operator_drop_panic_is_contained() {
             panic!("as planned");
         }
         for _ in 0..3 {
-            drop(world.start_all_reduce(vec![1; 10], Faulty::new(Fault::BadDrop))?);
+            drop(world.start(vec![1; 10]).all_reduce(Faulty::new(Fault::BadDrop))?);
         }
         world.barrier()
     });

@@ -159,7 +159,7 @@ fn operators_panic_in_nonblocking_calls() {
                     let call = |world: Team<'_>, add: By<'_>| {
                         let (source, mut target) = (vec![1; 3000], vec![0; 3000]);
                         let reduced = world.overlap(|scope| {
-                            scope.start_all_reduce(&source, &mut target, add)?.wait().map(drop)
+                            scope.start_into(&source, &mut target).all_reduce(add)?.wait().map(drop)
                         });
                         reduced.map(drop)
                     };

@@ -57,8 +57,8 @@ fn a_scope_is_left(candidate: &Candidate, fault: Fault, ending: Ending) {
         let left = catch_unwind(AssertUnwindSafe(|| {
             world.overlap(|scope| {
                 let first = Faulty::new(if is_first { fault } else { Fault::None });
-                scope.start_all_reduce(&source, &mut one, first)?;
-                scope.start_all_reduce(&source, &mut two, Faulty::new(Fault::None))?;
+                scope.start_into(&source, &mut one).all_reduce(first)?;
+                scope.start_into(&source, &mut two).all_reduce(Faulty::new(Fault::None))?;
                 if !is_first {
                     SENT.store(true, Release);
                     return Ok(Bad(0));
@@ -125,7 +125,7 @@ fn scope_returns_a_result_that_panics_in_drop() {
     on(pes_of(2), |world| {
         let mut data = [world.rank().0; 100];
         let kept = world.overlap(|scope| {
-            scope.start_broadcast(&mut data, Rank(1))?;
+            scope.start_in_place(&mut data).broadcast(Rank(1))?;
             Ok(Bad(1))
         })?;
         assert_eq!(data, [1; 100]);

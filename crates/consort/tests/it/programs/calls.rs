@@ -64,7 +64,7 @@ fn call_by<T: Datum, O: Operator<T>>(
             return Ok(found.map(|all| bytes(&all)));
         }
         Form::InPlace => in_place(team, collective, &source, &mut target, operator, root)?,
-        Form::Generic => team.collective_slice(collective, &source, &mut target, operator, root)?,
+        Form::Generic => team.slices(&source, &mut target).any(collective, operator, root)?,
         _ if uneven => vector_slices(team, part, &source, &mut target)?,
         _ => typed::slices(team, collective, &source, &mut target, operator, root)?,
     }
@@ -93,11 +93,11 @@ fn in_place<T: Datum, O: Operator<T>>(
         }
         Collective::AllToAll => {
             target.copy_from_slice(source);
-            team.all_to_all_in_place(target)
+            team.in_place(target).all_to_all()
         }
         Collective::AllGather => {
             target[team.rank().index() * source.len()..][..source.len()].copy_from_slice(source);
-            team.all_gather_in_place(target)
+            team.in_place(target).all_gather()
         }
         _ => typed::slices(team, collective, source, target, operator, root),
     }
@@ -110,11 +110,13 @@ fn vector_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Resu
     let mine = part.count(part.me, part.call.root_of(size));
     Ok(match collective {
         Collective::ScatterVector => {
-            Some(team.scatter_vector(source, &blocks_of_root(part, &given), root)?)
+            Some(team.values(source).uneven().scatter(&blocks_of_root(part, &given), root)?)
         }
-        Collective::GatherVector => team.gather_vector(&source[..mine], root)?.map(|(all, _)| all),
-        Collective::AllGatherVector => Some(team.all_gather_vector(&source[..mine])?.0),
-        _ => Some(team.all_to_all_vector(source, &blocks(&given, len))?.0),
+        Collective::GatherVector => {
+            team.values(&source[..mine]).uneven().gather(root)?.map(|(all, _)| all)
+        }
+        Collective::AllGatherVector => Some(team.values(&source[..mine]).uneven().all_gather()?.0),
+        _ => Some(team.values(source).uneven().all_to_all(&blocks(&given, len))?.0),
     })
 }
 
@@ -131,18 +133,18 @@ fn vector_slices<T: Datum>(
     match collective {
         Collective::ScatterVector => {
             let given = blocks_of_root(part, &given);
-            team.scatter_vector_slice(source, &given, &mut target[..from_root], root)
+            team.slices(source, &mut target[..from_root]).with_counts(&given).scatter(root)
         }
         Collective::GatherVector => {
             let received = blocks_of_root(part, &received);
-            team.gather_vector_slice(&source[..mine], target, &received, root)
+            team.slices(&source[..mine], target).with_counts(&received).gather(root)
         }
         Collective::AllGatherVector => {
-            team.all_gather_vector_slice(&source[..mine], target, &blocks(&received, len))
+            team.slices(&source[..mine], target).with_counts(&blocks(&received, len)).all_gather()
         }
         _ => {
             let received = blocks(&received, len);
-            team.all_to_all_vector_slice(source, &blocks(&given, len), target, &received)
+            team.slices(source, target).with_counts((&blocks(&given, len), &received)).all_to_all()
         }
     }
 }
@@ -172,7 +174,8 @@ fn call_in_memory_by<T: Datum, O: Operator<T>>(
 ) -> Result<()> {
     let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
     if let Form::GenericMemory { .. } = part.call.form {
-        team.collective_symmetric(collective, from, to, operator, root)
+        let to = if collective == Collective::Broadcast { from } else { to };
+        team.in_symmetric(from, to).any(collective, operator, root)
     } else {
         typed::symmetric(team, collective, from, to, operator, root)
     }
@@ -191,18 +194,20 @@ fn vector_memory<T: Datum>(
     match collective {
         Collective::ScatterVector => {
             let given = blocks_of_root(part, &given);
-            team.scatter_vector_symmetric(from, &given, to, from_root, root)
+            team.in_symmetric(from, to).with_len(from_root).with_counts(&given).scatter(root)
         }
         Collective::GatherVector => {
             let received = blocks_of_root(part, &received);
-            team.gather_vector_symmetric(from, mine, to, &received, root)
+            team.in_symmetric(from, to).with_len(mine).with_counts(&received).gather(root)
         }
-        Collective::AllGatherVector => {
-            team.all_gather_vector_symmetric(from, mine, to, &blocks(&received, len))
-        }
+        Collective::AllGatherVector => team
+            .in_symmetric(from, to)
+            .with_len(mine)
+            .with_counts(&blocks(&received, len))
+            .all_gather(),
         _ => {
             let received = blocks(&received, len);
-            team.all_to_all_vector_symmetric(from, &blocks(&given, len), to, &received)
+            team.in_symmetric(from, to).with_counts((&blocks(&given, len), &received)).all_to_all()
         }
     }
 }

@@ -84,7 +84,7 @@ fn start<'s, T: Datum>(
     let root = part.call.root_rank(part.size);
     if part.call.collective == Collective::Broadcast {
         let data = if part.is_root() { source } else { target };
-        return Ok(Box::new(overlap.start_broadcast(data, root)?));
+        return Ok(Box::new(overlap.start_in_place(data).broadcast(root)?));
     }
     if part.call.ordered {
         start_by(overlap, part, (source, target), closure::<T>(charge), root)
@@ -118,20 +118,20 @@ fn started<'s, T: Datum, S: Source<T> + Outcome + 's, O: Operator<T> + Send + 's
 ) -> Result<Box<dyn AnyRequest + 's>> {
     let call = part.call;
     if call.seed & 1 == 1 {
-        let request = scope.start_collective(call.collective, source, target, operator, root)?;
+        let request = scope.start_into(source, target).any(call.collective, operator, root)?;
         return Ok(Box::new(request));
     }
     Ok(Box::new(match call.collective {
-        Collective::Scatter => scope.start_scatter(source, target, root)?,
-        Collective::Gather => scope.start_gather(source, target, root)?,
-        Collective::AllGather => scope.start_all_gather(source, target)?,
-        Collective::AllToAll => scope.start_all_to_all(source, target)?,
-        Collective::Reduce => scope.start_reduce(source, target, operator, root)?,
-        Collective::AllReduce => scope.start_all_reduce(source, target, operator)?,
-        Collective::ReduceScatter => scope.start_reduce_scatter(source, target, operator)?,
-        Collective::Scan => scope.start_scan(source, target, operator)?,
-        Collective::ExclusiveScan => scope.start_exclusive_scan(source, target, operator)?,
-        other => scope.start_collective(other, source, target, operator, root)?,
+        Collective::Scatter => scope.start_into(source, target).scatter(root)?,
+        Collective::Gather => scope.start_into(source, target).gather(root)?,
+        Collective::AllGather => scope.start_into(source, target).all_gather()?,
+        Collective::AllToAll => scope.start_into(source, target).all_to_all()?,
+        Collective::Reduce => scope.start_into(source, target).reduce(operator, root)?,
+        Collective::AllReduce => scope.start_into(source, target).all_reduce(operator)?,
+        Collective::ReduceScatter => scope.start_into(source, target).reduce_scatter(operator)?,
+        Collective::Scan => scope.start_into(source, target).scan(operator)?,
+        Collective::ExclusiveScan => scope.start_into(source, target).exclusive_scan(operator)?,
+        other => scope.start_into(source, target).any(other, operator, root)?,
     }))
 }
 

@@ -126,7 +126,7 @@ impl<'c, 'p> Player<'c, 'p> {
             Step::Refill { block, seed } => self.refill(step, *block, *seed)?,
             Step::Force { slot, collective, candidate } => {
                 if let Some(team) = self.team(*slot) {
-                    team.force(*collective, candidate.clone());
+                    team.algorithms().force(*collective, candidate.clone());
                 }
             }
             Step::Divide { parent, division, slot } => {

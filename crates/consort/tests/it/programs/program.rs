@@ -119,27 +119,27 @@ pub(super) enum Form {
     Values,
     Slices,
     InPlace,
-    /// `collective_slice`.
+    /// `slices` and `any`.
     Generic,
     Memory {
         from: usize,
         to: usize,
     },
-    /// `collective_symmetric`.
+    /// `in_symmetric` and `any`.
     GenericMemory {
         from: usize,
         to: usize,
     },
-    /// `start_*`.
+    /// `start`.
     Owned,
-    /// `plan_*`, started once before the call itself.
+    /// `plan`, started once before the call itself.
     Planned,
     /// `start_symmetric`.
     StartMemory {
         from: usize,
         to: usize,
     },
-    /// `start_*` of a scope.
+    /// `start_into` of a scope.
     Scoped,
 }
 

@@ -253,7 +253,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
         } else {
             let mut found = vec![0; 3];
             if here {
-                team.all_reduce_slice(&of(me), &mut found, Sum)?;
+                team.slices(&of(me), &mut found).all_reduce(Sum)?;
             } else {
                 elsewhere::sum(team, &of(me), &mut found)?;
             }
@@ -276,7 +276,7 @@ mod elsewhere {
     }
 
     pub(super) fn sum(team: Team<'_>, mine: &[u64], found: &mut [u64]) -> Result<()> {
-        team.all_reduce_slice(mine, found, Sum)
+        team.slices(mine, found).all_reduce(Sum)
     }
 }
 
@@ -285,9 +285,9 @@ fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (me, pes) = (u64::from(team.rank().0), team.size() as u64);
     let mut requests = Vec::new();
     for call in 0..calls {
-        requests.push((call, team.start_all_reduce(vec![me * call], Sum)?));
+        requests.push((call, team.start(vec![me * call]).all_reduce(Sum)?));
         if call % 16 == 3 {
-            requests.push((call, team.start_all_gather(vec![me * call])?));
+            requests.push((call, team.start(vec![me * call]).all_gather()?));
         }
     }
     middle(cut)?;

@@ -138,20 +138,20 @@ fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
     let root = part.call.root_rank(part.size);
     if form == Form::Planned {
         return match collective {
-            Collective::Reduce => again(team.plan_reduce(len, operator, root)?, source),
-            Collective::AllReduce => again(team.plan_all_reduce(len, operator)?, source),
-            Collective::ReduceScatter => again(team.plan_reduce_scatter(len, operator)?, source),
-            Collective::Scan => again(team.plan_scan(len, operator)?, source),
-            Collective::ExclusiveScan => again(team.plan_exclusive_scan(len, operator)?, source),
+            Collective::Reduce => again(team.plan(len).reduce(operator, root)?, source),
+            Collective::AllReduce => again(team.plan(len).all_reduce(operator)?, source),
+            Collective::ReduceScatter => again(team.plan(len).reduce_scatter(operator)?, source),
+            Collective::Scan => again(team.plan(len).scan(operator)?, source),
+            Collective::ExclusiveScan => again(team.plan(len).exclusive_scan(operator)?, source),
             other => unreachable!("{other} combines nothing"),
         };
     }
     Ok(match collective {
-        Collective::Reduce => Box::new(team.start_reduce(source, operator, root)?),
-        Collective::AllReduce => Box::new(team.start_all_reduce(source, operator)?),
-        Collective::ReduceScatter => Box::new(team.start_reduce_scatter(source, operator)?),
-        Collective::Scan => Box::new(team.start_scan(source, operator)?),
-        Collective::ExclusiveScan => Box::new(team.start_exclusive_scan(source, operator)?),
+        Collective::Reduce => Box::new(team.start(source).reduce(operator, root)?),
+        Collective::AllReduce => Box::new(team.start(source).all_reduce(operator)?),
+        Collective::ReduceScatter => Box::new(team.start(source).reduce_scatter(operator)?),
+        Collective::Scan => Box::new(team.start(source).scan(operator)?),
+        Collective::ExclusiveScan => Box::new(team.start(source).exclusive_scan(operator)?),
         other => unreachable!("{other} combines nothing"),
     })
 }
@@ -175,55 +175,56 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
                 drop(plan.start()?);
                 Ok(Box::new(plan.start()?))
             }
-            Collective::Broadcast => again(team.plan_broadcast(len, root)?, source),
-            Collective::Scatter => again(team.plan_scatter(len, root)?, source),
-            Collective::Gather => again(team.plan_gather(len, root)?, source),
-            Collective::AllGather => again(team.plan_all_gather(len)?, source),
-            Collective::AllToAll => again(team.plan_all_to_all(len)?, source),
+            Collective::Broadcast => again(team.plan(len).broadcast(root)?, source),
+            Collective::Scatter => again(team.plan(len).scatter(root)?, source),
+            Collective::Gather => again(team.plan(len).gather(root)?, source),
+            Collective::AllGather => again(team.plan(len).all_gather()?, source),
+            Collective::AllToAll => again(team.plan(len).all_to_all()?, source),
             Collective::ScatterVector => {
                 let given = blocks_of_root(part, &given);
                 source.truncate(given.extent());
-                again(team.plan_scatter_vector(given, from_root, root)?, source)
+                again(team.plan(from_root).with_counts(&given).scatter(root)?, source)
             }
             Collective::GatherVector => {
                 let received = blocks_of_root(part, &received);
-                again(team.plan_gather_vector(source.len(), received, root)?, source)
+                again(team.plan(source.len()).with_counts(&received).gather(root)?, source)
             }
-            Collective::AllGatherVector => {
-                again(team.plan_all_gather_vector(source.len(), blocks(&received, len))?, source)
-            }
+            Collective::AllGatherVector => again(
+                team.plan(source.len()).with_counts(&blocks(&received, len)).all_gather()?,
+                source,
+            ),
             Collective::AllToAllVector => {
                 let (given, received) = (blocks(&given, len), blocks(&received, len));
                 source.truncate(given.extent());
-                again(team.plan_all_to_all_vector(given, received)?, source)
+                again(team.plan(0).with_counts((&given, &received)).all_to_all()?, source)
             }
             other => unreachable!("{other} combines"),
         };
     }
     Ok(match collective {
         Collective::Barrier => Box::new(team.start_barrier()?),
-        Collective::Broadcast => Box::new(team.start_broadcast(source, root)?),
-        Collective::Scatter => Box::new(team.start_scatter(source, len, root)?),
-        Collective::Gather => Box::new(team.start_gather(source, root)?),
-        Collective::AllGather => Box::new(team.start_all_gather(source)?),
+        Collective::Broadcast => Box::new(team.start(source).broadcast(root)?),
+        Collective::Scatter => Box::new(team.start(source).with_len(len).scatter(root)?),
+        Collective::Gather => Box::new(team.start(source).gather(root)?),
+        Collective::AllGather => Box::new(team.start(source).all_gather()?),
         Collective::AllToAll if part.call.seed & 1 == 0 => {
             let target = elements::<T>(&part.blank(), part.received() * len);
-            Box::new(team.start_all_to_all_into(source, target)?)
+            Box::new(team.start_into(source, target).all_to_all()?)
         }
-        Collective::AllToAll => Box::new(team.start_all_to_all(source)?),
+        Collective::AllToAll => Box::new(team.start(source).all_to_all()?),
         Collective::ScatterVector => {
             let given = blocks_of_root(part, &given);
-            Box::new(team.start_scatter_vector(source, given, from_root, root)?)
+            Box::new(team.start(source).with_len(from_root).with_counts(&given).scatter(root)?)
         }
         Collective::GatherVector => {
-            Box::new(team.start_gather_vector(source, blocks_of_root(part, &received), root)?)
+            Box::new(team.start(source).with_counts(&blocks_of_root(part, &received)).gather(root)?)
         }
         Collective::AllGatherVector => {
-            Box::new(team.start_all_gather_vector(source, blocks(&received, len))?)
+            Box::new(team.start(source).with_counts(&blocks(&received, len)).all_gather()?)
         }
         Collective::AllToAllVector => {
             let (given, received) = (blocks(&given, len), blocks(&received, len));
-            Box::new(team.start_all_to_all_vector(source, given, received)?)
+            Box::new(team.start(source).with_counts((&given, &received)).all_to_all()?)
         }
         other => unreachable!("{other} combines"),
     })
@@ -237,9 +238,10 @@ pub(super) fn start_in_memory<'p, T: Datum>(
     charge: Option<Payload>,
 ) -> Result<Box<dyn AnyRequest + 'p>> {
     let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
+    let to = if collective == Collective::Broadcast { from } else { to };
     Ok(Box::new(if part.call.ordered {
-        team.start_symmetric(collective, from, to, closure::<T>(charge), root)?
+        team.start_symmetric(from, to).any(collective, closure::<T>(charge), root)?
     } else {
-        team.start_symmetric(collective, from, to, T::Commutative::default(), root)?
+        team.start_symmetric(from, to).any(collective, T::Commutative::default(), root)?
     }))
 }

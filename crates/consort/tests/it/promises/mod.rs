@@ -283,7 +283,7 @@ fn plays(
                 let query = Query { collective, sync, pes, bytes, operator, symmetric: true };
                 for candidate in &able(&query) {
                     served.insert((collective, candidate.algorithm.clone()));
-                    world.force(collective, Some(candidate.clone()));
+                    world.algorithms().force(collective, Some(candidate.clone()));
                     for apart in world.ranks() {
                         number += 1;
                         let scene = Scene {

@@ -101,9 +101,9 @@ fn a_word_in_chunks_arrives_whole() {
         launch.run(|pe| {
             let world = pe.world().with_sync(SyncModes::STRICT);
             let mut data = if world.rank() == Rank(0) { [3_u32, 4] } else { [0; 2] };
-            world.broadcast_slice(&mut data, Rank(0))?;
+            world.in_place(&mut data).broadcast(Rank(0))?;
             let mut sums = if world.rank() == Rank(1) { vec![0; 2] } else { Vec::new() };
-            world.reduce_slice(&data, &mut sums, Sum, Rank(1))?;
+            world.slices(&data, &mut sums).reduce(Sum, Rank(1))?;
             Ok((data, sums))
         })
     });

@@ -54,19 +54,19 @@ fn call_on_a_freed_team_affects_no_other() {
             old.free()?;
         }
         if let Some(old) = old.filter(|_| is_first) {
-            let sum = old.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum);
+            let sum = old.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum);
             assert_eq!(sum.err(), Some(Error::Call(CallError::Freed)));
         }
         let new = world.split(Some(0), 0)?.expect("a colour");
         for _ in 0..300 {
-            new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)?;
+            new.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum)?;
             assert_eq!(sums, [5; 1000]);
         }
         if let Some(old) = old.filter(|_| is_first) {
-            old.force(Collective::AllReduce, Some(Candidate::new("ring")));
-            assert_eq!(old.served_by(Collective::AllReduce), None);
+            old.algorithms().force(Collective::AllReduce, Some(Candidate::new("ring")));
+            assert_eq!(old.algorithms().served_by(Collective::AllReduce), None);
         }
-        assert_eq!(new.choice(Collective::AllReduce, 8).1, ChosenBy::Model);
-        new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)
+        assert_eq!(new.algorithms().choice(Collective::AllReduce, 8).1, ChosenBy::Model);
+        new.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum)
     });
 }

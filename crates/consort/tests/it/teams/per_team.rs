@@ -36,13 +36,13 @@ fn memory_of_a_team() {
         ));
         row.barrier()?;
         mine.put(row.rank(), 0, &[me, 2 * me, 1])?;
-        row.all_reduce_symmetric(&mine, &sum, Sum)?;
+        row.in_symmetric(&mine, &sum).all_reduce(Sum)?;
         let of_row: u64 = members(row)?.into_iter().map(u64::from).sum();
         assert_eq!([sum.load(0)?, sum.load(1)?, sum.load(2)?], [of_row, 2 * of_row, 3]);
         // A pair of the row, on the row's memory.
         let pair = row.strided(Rank(2), -2, 2)?;
         if let Some(pair) = pair {
-            pair.with_sync(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
+            pair.with_sync(SyncModes::STRICT).in_symmetric(&mine, &sum).all_reduce(Max)?;
             assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
             mine.signal(Rank(1), 2, consort::symmetric::Signal::Add(10))?;
         } else {
@@ -79,7 +79,9 @@ fn async_broadcasts_of_a_team() {
 fn choices_depend_on_the_team_size() {
     type Chosen = [[consort::tune::Candidate; 4]; Collective::EVERY.len()];
     fn choices(team: Team<'_>) -> Chosen {
-        let of = |collective| [0, 8, 4096, 1 << 20].map(|bytes| team.choice(collective, bytes).0);
+        let of = |collective| {
+            [0, 8, 4096, 1 << 20].map(|bytes| team.algorithms().choice(collective, bytes).0)
+        };
         Collective::EVERY.map(of)
     }
     alone(LIMIT, || {

@@ -66,7 +66,7 @@ fn messages_keep_order_without_other_pes() {
                 _ => {}
             }
         }
-        Ok(world.served_by(Collective::Broadcast))
+        Ok(world.algorithms().served_by(Collective::Broadcast))
     });
     assert!(results.unwrap().iter().all(Option::is_none));
 }

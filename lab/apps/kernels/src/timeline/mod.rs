@@ -40,7 +40,7 @@ impl Timeline {
             let activity = Activity::ALL.into_iter().find(is_it).expect("a packed activity");
             Span { activity, from_ns, to_ns }
         };
-        let gathered = world.gather_vector(&own, Rank(0))?;
+        let gathered = world.values(&own).uneven().gather(Rank(0))?;
         Ok(gathered.map(|(all, places)| {
             let of = |rank| all[places.range(rank)].iter().map(unpacked).collect();
             Self { pes: world.ranks().map(of).collect() }

@@ -61,7 +61,7 @@ pub(super) fn async_broadcast_ns(
     let data = vec![0; bytes];
     let results = Job::threads(pes as usize).pinned().without_wisdom().run(|pe| {
         let world = pe.world();
-        let mut broadcasts = world.async_broadcasts_by(pes - 1, variant, |_, _| ())?;
+        let mut broadcasts = world.async_broadcasts_by(world.size() - 1, variant, |_, _| ())?;
         world.barrier()?;
         let began = Instant::now();
         for _ in (0..MESSAGES).filter(|_| world.rank().0 < sources) {

@@ -1,0 +1,205 @@
+//! The ways in which a blocking call takes its data: slices, one slice in place, symmetric memory.
+
+use std::panic::Location;
+
+use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank, SyncModes};
+use consort_native::{Buffer, Operands, Site};
+
+use super::verb::{Held, Verb, blank, block_len, brought, layouts, planned_len};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::element::Element};
+
+/// Below this many bytes, a combination in place copies: short messages are copied anyway.
+const SHORT_BYTES: usize = 32 << 10;
+/// The most bytes that a combination in place copies at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+impl Team<'_> {
+    /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
+    /// `N` is the type of the program's elements, and `T` the type that is sent for them.
+    #[inline(always)]
+    pub(super) fn on_slices<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        source: &[T],
+        target: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let blocks = verb.blocks(self);
+        let lens = (source.len(), target.len());
+        let len = block_len(verb.collective, blocks, self.size(), None, lens)?;
+        let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
+        let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
+        let layouts = verb.even::<T>(self, len);
+        self.run::<N, T>(verb, len, false, combination, (source, target), layouts.as_ref(), site)
+    }
+
+    /// Broadcasts `data` in place.
+    #[inline(always)]
+    pub(super) fn broadcast_data<N, T: Pod>(
+        &self,
+        root: Rank,
+        data: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let verb = Verb::rooted(Collective::Broadcast, root);
+        let len = data.len();
+        let buffers = if verb.is_root(self) {
+            (Buffer::source(data), Buffer::ABSENT)
+        } else {
+            (Buffer::ABSENT, Buffer::target(data))
+        };
+        self.run::<N, T>(verb, len, false, None, buffers, None, site)
+    }
+
+    /// Combines `data` in place: without a copy if it is long and its algorithm allows that.
+    pub(super) fn combine_in_place<T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        data: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        if size_of_val(data) < SHORT_BYTES {
+            return self.combine_in_pieces(verb, combination, data, site);
+        }
+        let Verb { collective, root, .. } = verb;
+        let call =
+            self.state.spec::<T, T>((collective, self.sync()), root, data.len(), combination);
+        let call = CallSpec { in_place: true, ..call };
+        let kernel = combination.map(|(kernel, _)| kernel);
+        let Some(ready) = self.state.plan_in_place(&call, kernel.as_ref())? else {
+            return self.combine_in_pieces(verb, combination, data, site);
+        };
+        let (source, target) = match root.is_none() || verb.is_root(self) {
+            true => (Buffer::ABSENT, Buffer::target(data)),
+            false => (Buffer::source(data), Buffer::ABSENT),
+        };
+        let operands = Operands { kernel, source, target, layouts: None };
+        self.state.run_new(&*ready, &operands, site)
+    }
+
+    /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
+    /// contribution while its first results are written, so they read a copy of the piece.
+    fn combine_in_pieces<T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        data: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let len = PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1);
+        let mut copy = Vec::new();
+        // Empty data is one empty piece: the call is made.
+        for first in (0..data.len().max(1)).step_by(len) {
+            let end = data.len().min(first.saturating_add(len));
+            let piece = &mut data[first..end];
+            if verb.root.is_some() && !verb.is_root(self) {
+                self.on_slices::<T, T>(verb, combination, piece, &mut [], site)?;
+                continue; // this PE receives nothing
+            }
+            copy.clear();
+            copy.extend_from_slice(piece);
+            self.on_slices::<T, T>(verb, combination, &copy, piece, site)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a call of a vector variant on slices, as [`Team::on_slices`].
+    pub(super) fn on_blocks<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        [contributed, received]: [Held<'_>; 2],
+        source: &[T],
+        target: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let layouts =
+            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
+        let buffers = (Buffer::source(source), Buffer::target(target));
+        self.run::<N, T>(verb, 0, false, None, buffers, Some(&layouts), site)
+    }
+
+    /// Makes a call in symmetric memory. Memory that this PE neither reads nor writes is ignored.
+    #[inline(always)]
+    pub(super) fn on_symmetric<T: Element>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        site: Site,
+    ) -> Result<()> {
+        source.check_with(target, verb.collective)?;
+        let (len, source_len, target_len) =
+            verb.symmetric_lens(self, source.len(), target.len())?;
+        let buffers =
+            (source.buffer(&self.state, source_len), target.buffer(&self.state, target_len));
+        let buffers = brought(verb.collective, verb.is_root(self), buffers.0, buffers.1).into();
+        let layouts = verb.even::<T>(self, len);
+        self.run::<T, T>(verb, len, true, combination, buffers, layouts.as_ref(), site)
+    }
+
+    /// As [`Team::on_blocks`], in symmetric memory.
+    pub(super) fn on_symmetric_blocks<T: Element>(
+        &self,
+        verb: Verb<'_>,
+        [contributed, received]: [Held<'_>; 2],
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        site: Site,
+    ) -> Result<()> {
+        source.check_with(target, verb.collective)?;
+        let layouts =
+            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
+        let source = source.buffer(&self.state, source.len());
+        let target = target.buffer(&self.state, target.len());
+        self.run::<T, T>(verb, 0, true, None, (source, target), Some(&layouts), site)
+    }
+
+    /// Makes a call on blocks of `len` elements in these buffers, whose lengths have been checked.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "all that a call has")]
+    pub(super) fn run<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        len: usize,
+        symmetric: bool,
+        combination: Combination<'_>,
+        (source, target): (Buffer<'_>, Buffer<'_>),
+        layouts: Option<&[Layout<'_>; 2]>,
+        site: Site,
+    ) -> Result<()> {
+        let Verb { collective, root, .. } = verb;
+        let kernel = combination.map(|(kernel, _)| kernel);
+        let operands = Operands { kernel, source, target, layouts };
+        self.state.call::<N, T>(
+            (collective, self.sync()),
+            root,
+            planned_len(collective, len),
+            symmetric,
+            (&operands, site),
+            combination.map_or("", |(_, name)| name),
+        )
+    }
+
+    /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
+    /// returns when it has all values.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
+        let mut all = blank(self.size());
+        let kind = (Collective::AllGather, SyncModes::MINE);
+        let call = self.state.spec::<T, T>(kind, None, 1, None);
+        let ready = self.state.prepare_named(&call, name)?;
+        let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
+        let (source, target) = (Buffer::source(source), Buffer::target(target));
+        let operands = Operands { kernel: None, source, target, layouts: None };
+        self.state.run_new(&*ready, &operands, Location::caller()).map(|()| all)
+    }
+}

@@ -1,0 +1,126 @@
+//! Which buffers a nonblocking call uses, and their lengths.
+
+use std::sync::Arc;
+
+use consort_fabric::{Collective, Pod};
+
+use super::buffers::OwnedLayout;
+use crate::{
+    Result, Team,
+    collectives::{
+        combine::Combine,
+        verb::{Verb, blank, check_len, check_own, ensure_fits, layouts},
+    },
+    runtime::plans::Ready,
+};
+
+/// The buffers of this PE in a call.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    /// The length of a block.
+    pub(super) len: usize,
+    pub(super) source_len: usize,
+    pub(super) target_len: usize,
+    /// Whether this PE contributes the source, and receives the target.
+    pub(super) uses: [bool; 2],
+    pub(super) is_broadcast: bool,
+    /// Whether this PE gets a result of a collective that gives none to some PEs.
+    pub(super) is_among_some: bool,
+    /// The layouts of a vector variant.
+    pub(super) layouts: Option<[OwnedLayout; 2]>,
+}
+
+impl Shape {
+    /// Returns the shape of a call whose buffers have these lengths. Lengths that are not given
+    /// follow from the others, and from what `verb` states.
+    pub(super) fn of<T: Pod>(
+        team: &Team<'_>,
+        verb: &Verb<'_>,
+        source_len: Option<usize>,
+        target_len: Option<usize>,
+    ) -> Result<Self> {
+        let collective = verb.collective;
+        let (contributed, received) = verb.blocks(team);
+        let uses = [contributed > 0, received > 0];
+        let shape = |len, source_len, target_len, layouts| Self {
+            len,
+            source_len,
+            target_len,
+            uses,
+            is_broadcast: collective == Collective::Broadcast,
+            is_among_some: verb.is_among_some(team),
+            layouts,
+        };
+        let own = if collective == Collective::ScatterVector { target_len } else { source_len };
+        if let Some([given, received]) = verb.held(team, verb.len.or(own).unwrap_or(0)) {
+            let source_len = source_len.unwrap_or(given.extent());
+            let target_len = target_len.unwrap_or(received.extent());
+            ensure_fits::<T>(collective, source_len)?;
+            ensure_fits::<T>(collective, target_len)?;
+            layouts::<T>(team.pes(), (source_len, given), (target_len, received))?;
+            let layouts = [given, received].map(OwnedLayout::of::<T>);
+            return Ok(shape(0, source_len, target_len, Some(layouts)));
+        }
+        // One of the buffers that this PE uses determines the length of a block.
+        let (used_len, blocks) =
+            if contributed > 0 { (source_len, contributed) } else { (target_len, received) };
+        if collective == Collective::Broadcast {
+            let used_len = used_len.or(source_len);
+            let len = verb.len.or(used_len).unwrap_or(0);
+            check_own(len, used_len.unwrap_or(0))?;
+            let (source_len, target_len) = (source_len.unwrap_or(len), target_len.unwrap_or(len));
+            if contributed > 0 {
+                check_own(source_len, target_len)?;
+            }
+            ensure_fits::<T>(collective, len)?;
+            return Ok(shape(len, source_len, target_len, None));
+        }
+        let len = verb.len.unwrap_or(used_len.unwrap_or(0) / blocks.max(1) as usize);
+        // A length that overflows matches no blocks.
+        let of = |blocks: u32| len.saturating_mul(blocks as usize);
+        let source_len = source_len.unwrap_or(of(contributed));
+        let target_len = target_len.unwrap_or(of(received));
+        let blocks = (contributed, received);
+        check_len(collective, blocks, team.size(), len, source_len, target_len)?;
+        ensure_fits::<T>(collective, source_len)?;
+        ensure_fits::<T>(collective, target_len)?;
+        let layouts = verb.even::<T>(team, len).map(|both| both.map(OwnedLayout::Even));
+        Ok(shape(len, source_len, target_len, layouts))
+    }
+
+    /// Returns source and target of a call on one vector, which is the target of a PE that receives
+    /// a broadcast.
+    pub(super) fn place<T: Pod>(&self, data: Vec<T>) -> (Vec<T>, Vec<T>) {
+        match (self.is_broadcast, self.uses) {
+            (true, [true, _]) => (data, Vec::new()),
+            (true, [false, _]) => (Vec::new(), data),
+            (false, [true, _]) => (data, blank(self.target_len)),
+            (false, [false, _]) => (Vec::new(), blank(self.target_len)),
+        }
+    }
+
+    /// Returns the result of a call on one vector.
+    pub(super) fn result<T>(is_broadcasting: bool, source: Vec<T>, target: Vec<T>) -> Vec<T> {
+        if is_broadcasting { source } else { target }
+    }
+
+    /// Returns whether this PE's data are broadcast.
+    pub(super) fn is_broadcasting(&self) -> bool {
+        self.is_broadcast && self.uses[0]
+    }
+}
+
+impl Team<'_> {
+    /// Returns the shape of a call, and its plan.
+    pub(super) fn shape_and_plan<T: Pod>(
+        &self,
+        verb: &Verb<'_>,
+        combine: &impl Combine<T>,
+        source_len: Option<usize>,
+        target_len: Option<usize>,
+    ) -> Result<(Shape, Arc<dyn Ready>)> {
+        let shape = Shape::of::<T>(self, verb, source_len, target_len)?;
+        let ready = self.nonblocking_plan::<T>(verb, shape.len, false, combine)?;
+        Ok((shape, ready))
+    }
+}
