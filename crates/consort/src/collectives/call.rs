@@ -363,7 +363,7 @@ impl<F: Form> Call<F> {
 /// The counts of PEs other than the root are ignored in a scatter and a gather. Exit mode None is
 /// treated as Mine for values and in symmetric memory: no PE returns while its buffer is exposed.
 /// Slices refuse it, as in every call.
-impl<F: Form, B: Counts> Call<WithCounts<F, B>> {
+impl<F: Form, B> Call<WithCounts<F, B>> {
     /// Copies block `i` of the root's source to PE `i`'s target.
     ///
     /// # Errors

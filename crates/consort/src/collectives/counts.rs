@@ -12,6 +12,7 @@ pub struct Sides<'d> {
 /// The blocks of unequal length of a call: those of one buffer, or those of source and target.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not state the blocks of a call",
+    label = "not displacements",
     note = "give `&displacements`, or `(&given, &received)` for an all-to-all; \
             `Displacements::new(&counts)` makes them from the lengths of the blocks"
 )]
@@ -20,6 +21,7 @@ pub trait Counts: Copy + sealed::Sealed {}
 /// Blocks on one side, for a scatter, a gather or an all-gather.
 #[diagnostic::on_unimplemented(
     message = "this collective has blocks for all PEs on one side",
+    label = "needs blocks on one side",
     note = "give only those: `.with_counts(&displacements)`"
 )]
 pub trait OneSide: Counts {
@@ -30,6 +32,7 @@ pub trait OneSide: Counts {
 /// Blocks on both sides, for an all-to-all.
 #[diagnostic::on_unimplemented(
     message = "an all-to-all has blocks on both sides",
+    label = "needs blocks on both sides",
     note = "give those that this PE sends and those that it receives: \
             `.with_counts((&given, &received))`"
 )]

@@ -39,8 +39,9 @@ impl<F: Makes<With<O>>, O> Combines<O> for F {}
 /// Data whose source and target are separate.
 #[diagnostic::on_unimplemented(
     message = "this collective does not work in place",
-    note = "these work in place: `broadcast`, `all_gather`, `all_to_all`, `reduce`, `all_reduce` \
-            and `scan`",
+    label = "needs a separate source and target",
+    note = "these work in place, on blocks of equal length: `broadcast`, `all_gather`, \
+            `all_to_all`, `reduce`, `all_reduce` and `scan`",
     note = "for others use separate slices: `team.slices(&source, &mut target)`"
 )]
 pub trait Separate: Sealed {}
@@ -48,6 +49,7 @@ pub trait Separate: Sealed {}
 /// Data that determines the length of this PE's block in every collective.
 #[diagnostic::on_unimplemented(
     message = "only the root knows the length of this PE's block",
+    label = "needs the length of this PE's block",
     note = "state it: `.with_len(len).scatter(root)`"
 )]
 pub trait KnowsLength: Sealed {}
@@ -55,6 +57,7 @@ pub trait KnowsLength: Sealed {}
 /// Data that determines the length of the block that this PE contributes.
 #[diagnostic::on_unimplemented(
     message = "the buffers do not determine the length of the block that this PE contributes",
+    label = "needs the length of this PE's block",
     note = "state it before the counts: `.with_len(len).with_counts(...)`"
 )]
 pub trait KnowsSource: Sealed {}
@@ -62,6 +65,7 @@ pub trait KnowsSource: Sealed {}
 /// Data that determines the length of the block that this PE receives.
 #[diagnostic::on_unimplemented(
     message = "the buffers do not determine the length of the block that this PE receives",
+    label = "needs the length of this PE's block",
     note = "state it before the counts: `.with_len(len).with_counts(...)`"
 )]
 pub trait KnowsTarget: Sealed {}
