@@ -129,7 +129,8 @@ fn one_module_reads_files_of_users() {
     assert_none(&files_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }
 
-/// Returns whether cargo compiles a file of a crate without a `mod` that names it.
+/// Returns whether a file of a crate is compiled without a `mod` that names it: by cargo, or by a
+/// test of mistakes.
 fn is_crate_root(tree: &Tree, path: &str) -> bool {
     let parts: Vec<_> = in_package(tree, path).map_or("", |(_, it)| it).split('/').collect();
     matches!(
@@ -137,7 +138,7 @@ fn is_crate_root(tree: &Tree, path: &str) -> bool {
         ["build.rs"]
             | ["src", "lib.rs" | "main.rs"]
             | ["src", "bin", _]
-            | ["tests" | "benches" | "examples" | "fuzz_targets", _]
+            | ["tests" | "benches" | "examples" | "fuzz_targets" | "mistakes", _]
             | ["tests" | "benches" | "examples", _, "main.rs"]
     )
 }
