@@ -1,6 +1,7 @@
 //! Integration tests of the command and of the whole source tree.
 
 mod bench;
+mod cookbook;
 mod help;
 mod interrupts;
 mod outputs;
