@@ -5,6 +5,7 @@
 
 mod circles;
 mod documents;
+mod links;
 mod manifests;
 mod methods;
 mod names;
