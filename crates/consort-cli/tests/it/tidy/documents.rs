@@ -97,6 +97,39 @@ fn documents_name_existing_files() {
     assert_one(&of("as `d/c.rs` does"), "there is no `d/c.rs`");
 }
 
+/// Checks that commands of cargo name the package of their example. Without `-p`, cargo looks only
+/// in the default members.
+fn examples(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".md")) {
+        for line in text.lines().filter(|line| line.contains("cargo ")) {
+            let after = |option| {
+                let rest = line.split_once(option).map(|(_, rest)| rest);
+                rest.and_then(|rest: &str| rest.split([' ', '`', '\'']).next())
+            };
+            let Some(example) = after(" --example ") else { continue };
+            let package = after(" -p ").unwrap_or_default();
+            let ends = [".rs", "/main.rs"].map(|end| format!("/{package}/examples/{example}{end}"));
+            if !tree.keys().any(|file| ends.iter().any(|end| file.ends_with(end))) {
+                complaints.push(format!("{path}: `-p {package}` has no example `{example}`"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn commands_find_their_examples() {
+    assert_none(&examples(&workspace()));
+    let of = |text| {
+        let (file, folder) = ("crates/x/examples/a.rs", "lab/y/examples/b/main.rs");
+        examples(&tree([("docs/a.md", text), (file, ""), (folder, "")]))
+    };
+    assert_none(&of("cargo build -p x --example a\n`cargo run -p y --example b`, as --example c"));
+    assert_one(&of("cargo build --example a"), "docs/a.md: `-p ` has no example `a`");
+    assert_one(&of("cargo run -p y --example a"), "`-p y` has no example `a`");
+}
+
 /// The word limit of a document that is read from beginning to end.
 const ARCHITECTURE_WORDS: usize = 2000;
 
