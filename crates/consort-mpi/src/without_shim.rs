@@ -1,10 +1,8 @@
 //! Replaces the transport in a program that was compiled without the feature `shim`.
 
-#![expect(unsafe_code, reason = "implements an unsafe trait's methods for a type without values")]
-
 use std::{error::Error, fmt};
 
-use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError};
+use consort_native::Transport;
 
 use crate::MpiProcess;
 
@@ -34,6 +32,11 @@ impl Mpi {
     /// Always.
     pub fn begin(_: &MpiProcess) -> Result<Self, MpiError> {
         Err(MpiError)
+    }
+
+    /// Returns the number of this process.
+    pub fn rank(&self) -> u32 {
+        match *self {}
     }
 
     /// Returns a warning about the shim.
@@ -68,60 +71,14 @@ impl Mpi {
     ) -> Result<(), MpiError> {
         match *self {}
     }
-}
 
-impl Transport for Mpi {
-    fn rank(&self) -> u32 {
-        match *self {}
+    /// Returns the transport of the job.
+    pub fn into_transport(self) -> Box<dyn Transport> {
+        match self {}
     }
 
-    fn processes(&self) -> u32 {
-        match *self {}
-    }
-
-    fn send(&mut self, _: u32, _: Frame) -> Result<(), TransportError> {
-        match *self {}
-    }
-
-    fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError> {
-        match *self {}
-    }
-
-    unsafe fn push(
-        &mut self,
-        _: u32,
-        _: u32,
-        _: TransferBuffer,
-    ) -> Result<Transfer, TransportError> {
-        match *self {}
-    }
-
-    unsafe fn pull(
-        &mut self,
-        _: u32,
-        _: u32,
-        _: TransferBuffer,
-    ) -> Result<Transfer, TransportError> {
-        match *self {}
-    }
-
-    fn is_done(&mut self, _: Transfer) -> Result<bool, TransportError> {
-        match *self {}
-    }
-
-    fn is_moving(&self) -> bool {
-        match *self {}
-    }
-
-    fn cancel(&mut self, _: Transfer) {
-        match *self {}
-    }
-
-    fn is_flushed(&mut self) -> Result<bool, TransportError> {
-        match *self {}
-    }
-
-    fn close(&mut self, _: Option<&str>) {
-        match *self {}
+    /// Ends a job that has not begun on all processes.
+    pub fn end(self) {
+        match self {}
     }
 }

@@ -170,7 +170,6 @@ impl Mpi {
     /// # Errors
     /// When there is no shim for that MPI, or it fails, or another job is in progress; in a forked
     /// child of a process that has called this.
-    /// process that has called this.
     pub fn begin(started: &MpiProcess) -> Result<Self, MpiError> {
         if !PROCESS.get_or_init(ProcessToken::current).is_current() {
             return Err(MpiError::Forked);
@@ -203,6 +202,11 @@ impl Mpi {
             pushing: Vec::new(),
             next: 0,
         })
+    }
+
+    /// Returns the number of this process.
+    pub fn rank(&self) -> u32 {
+        self.rank
     }
 
     /// Returns why the stored shim is not used, if so; usually alike in all processes.
@@ -252,6 +256,16 @@ impl Mpi {
         let how = format!("process {process} has {}, and process 0 {}", text(process), text(0));
         self.close(None);
         Err(MpiError::Differs { what: settings[at].0, how })
+    }
+
+    /// Returns the transport of the job, which begins now.
+    pub fn into_transport(self) -> Box<dyn Transport> {
+        Box::new(self)
+    }
+
+    /// Ends a job that has not begun on all processes.
+    pub fn end(mut self) {
+        self.close(None);
     }
 
     /// Frees frames that MPI has sent: all of them, or those before the first unsent one.

@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Nodes, Rank};
 use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, MpiError, MpiProcess};
-use consort_native::{Config, Far, FileLocation, Job, SharedFile, Transport};
+use consort_native::{Config, Far, FileLocation, Job, SharedFile};
 
 use super::{JobBuilder, ground::Ground};
 use crate::{
@@ -303,7 +303,7 @@ impl Processes {
 
     /// Creates the job. All processes create it, or none does.
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
-        let Self { mut mpi, pes, shape, nodes, ground, statics, .. } = self;
+        let Self { mpi, pes, shape, nodes, ground, statics, .. } = self;
         let heap_bytes = config.heap_bytes;
         let config = Config { nodes, ..config };
         let own = shape.nodes(pes).members(mpi.rank(), pes);
@@ -320,7 +320,7 @@ impl Processes {
         });
         let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
-            mpi.close(None);
+            mpi.end();
             let why = format!(
                 "process {process} could not get memory for a job of {pes} PEs with symmetric \
                  heaps of {heap_bytes} bytes: its own error names the limit"
@@ -328,7 +328,7 @@ impl Processes {
             return memory.and(Err(LaunchError::Mpi(why).into()));
         }
         let memory = memory?;
-        let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);
+        let far = Far::new(mpi.into_transport(), pes, [shape.nodes(pes), nodes]);
         Ok(Job::linked(memory, far)?)
     }
 }
