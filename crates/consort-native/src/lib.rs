@@ -60,7 +60,6 @@ pub use directory::{
 };
 pub use endpoint::identity::Endpoint;
 pub use far::{
-    link::Far,
     loopback::Loopback,
     transport::{Frame, TAGS, Transfer, TransferBuffer, Transport, TransportError},
 };

@@ -281,7 +281,7 @@ mod staged {
 
     use super::*;
     use crate::{
-        far::{link::Far, loopback::Loopback},
+        far::loopback::Loopback,
         launch::{
             failure::Failure,
             memory::{JobMemory, SharedFile},
@@ -308,8 +308,8 @@ mod staged {
             [JobMemory::create(config.clone(), file, None), JobMemory::map(config, found, None)];
         let ends = Loopback::ends(2, 0).into_iter().zip(memories);
         let jobs = ends.map(|(end, memory)| {
-            let far = Far::new(Box::new(end), 2, forms);
-            Job::linked(memory.expect("some memory"), far).expect("some memory")
+            let memory = memory.expect("some memory");
+            Job::linked(memory, Box::new(end), forms).expect("some memory")
         });
         let [owner, peer] = &jobs.collect::<Vec<_>>()[..] else { panic!("two processes") };
         let (source, mut target) = ([7_u8; 64], [0_u8; 64]);

@@ -262,7 +262,7 @@ pub(super) mod tests {
         let job = |end| {
             let file = SharedFile::new().expect("a file");
             let memory = JobMemory::create(config.clone(), file, None).expect("some memory");
-            Job::linked(memory, Far::new(Box::new(end), 3, [nodes; 2])).expect("some memory")
+            Job::linked(memory, Box::new(end), [nodes; 2]).expect("some memory")
         };
         Loopback::ends(3, 0).into_iter().map(job).collect()
     }

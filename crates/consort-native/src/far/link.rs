@@ -30,7 +30,7 @@ use consort_machine::system::clock;
 const FULL: usize = 1024;
 
 /// A process's end of a transport.
-pub struct Far {
+pub(crate) struct Far {
     /// The placement of the PEs on the processes.
     processes: Nodes,
     own: u32,
@@ -85,8 +85,11 @@ impl fmt::Debug for Far {
 impl Far {
     /// Creates this process's end of a transport, in a job of `pes` PEs, from the placement of the
     /// PEs on the processes and on nodes. All PEs of a process must be on one node.
-    #[must_use]
-    pub fn new(transport: Box<dyn Transport>, pes: u32, [by_process, nodes]: [Nodes; 2]) -> Self {
+    pub(crate) fn new(
+        transport: Box<dyn Transport>,
+        pes: u32,
+        [by_process, nodes]: [Nodes; 2],
+    ) -> Self {
         let processes = transport.processes();
         let own = transport.rank();
         let here = by_process.members(own, pes);

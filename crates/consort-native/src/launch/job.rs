@@ -26,7 +26,7 @@ use crate::{
         groups::GroupPlace,
         lock::{Directory, LockedDirectory},
     },
-    far::link::Far,
+    far::{link::Far, transport::Transport},
     heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
     processes::member::{BeginError, JoinError, JoinedLaunch, Member},
@@ -131,12 +131,18 @@ impl Job {
         Self::over(JobMemory::reserve(config, own)?, None, None)
     }
 
-    /// Like [`Job::new`], in one of several processes with a transport between them. The caller
-    /// starts the threads of this process's PEs.
+    /// Like [`Job::new`], in one of several processes with a transport between them, from the
+    /// placement of the PEs on the processes and on nodes. All PEs of a process must be on one
+    /// node. The caller starts the threads of this process's PEs.
     ///
     /// # Errors
     /// Same as [`Job::new`].
-    pub fn linked(memory: JobMemory, link: Far) -> Result<Arc<Self>, HeapError> {
+    pub fn linked(
+        memory: JobMemory,
+        transport: Box<dyn Transport>,
+        placements: [Nodes; 2],
+    ) -> Result<Arc<Self>, HeapError> {
+        let link = Far::new(transport, memory.config.pes, placements);
         Self::over(memory, None, Some(link))
     }
 

@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        far::{link::Far, loopback::Loopback},
+        far::loopback::Loopback,
         launch::{
             config::Config,
             job::Job,
@@ -123,8 +123,8 @@ mod tests {
         ];
         let ends = Loopback::ends(3, 0).into_iter().zip(memories);
         let jobs = ends.map(|(end, memory)| {
-            let far = Far::new(Box::new(end), 3, forms);
-            Job::linked(memory.expect("some memory"), far).expect("some memory")
+            let memory = memory.expect("some memory");
+            Job::linked(memory, Box::new(end), forms).expect("some memory")
         });
         let all: Vec<Rank> = (0..3).map(Rank).collect();
         let group = |(job, &rank): (Arc<Job>, _)| {

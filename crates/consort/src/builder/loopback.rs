@@ -6,7 +6,7 @@ use std::{
 };
 
 use consort_fabric::Nodes;
-use consort_native::{Config, Far, FileLocation, Job, Loopback, SharedFile};
+use consort_native::{Config, FileLocation, Job, Loopback, SharedFile};
 
 use super::ground::Ground;
 use crate::{
@@ -63,9 +63,8 @@ impl End {
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
         let Self { transport, forms, ground } = self;
         let [_, nodes] = forms;
-        let pes = config.pes;
         let config = Config { nodes, ..config };
         let memory = ground.memory(config, None, || Ok(()))?;
-        Ok(Job::linked(memory, Far::new(Box::new(transport), pes, forms))?)
+        Ok(Job::linked(memory, Box::new(transport), forms)?)
     }
 }

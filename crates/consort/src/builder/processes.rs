@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Nodes, Rank};
 use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, MpiError, MpiProcess};
-use consort_native::{Config, Far, FileLocation, Job, SharedFile};
+use consort_native::{Config, FileLocation, Job, SharedFile};
 
 use super::{JobBuilder, ground::Ground};
 use crate::{
@@ -328,7 +328,6 @@ impl Processes {
             return memory.and(Err(LaunchError::Mpi(why).into()));
         }
         let memory = memory?;
-        let far = Far::new(mpi.into_transport(), pes, [shape.nodes(pes), nodes]);
-        Ok(Job::linked(memory, far)?)
+        Ok(Job::linked(memory, mpi.into_transport(), [shape.nodes(pes), nodes])?)
     }
 }
