@@ -1,7 +1,8 @@
 //! The coordinator is the process of PE 0. It decides for all processes: the places of blocks in
 //! the heaps, the numbers of groups, and the numbers of call names. Its directory has these
 //! entries, and the processes that share it use them directly. Each directory has the places of
-//! groups in its own segment.
+//! groups in its own segment. In a job without far PEs, this process shares the directory that
+//! decides.
 
 use std::collections::HashSet;
 
@@ -32,39 +33,22 @@ const TOO_MANY: u64 = 2;
 /// The number that means no group.
 const NO_GROUP: u64 = u64::MAX;
 
-impl Far {
-    /// Records that a PE of this process is about to join a group.
-    pub(crate) fn begin_joining(&self) -> u64 {
-        self.link().memberships.begin_joining()
-    }
-}
-
 impl Job {
-    /// Returns whether this process shares the directory that decides.
-    fn is_coordinator(far: &Far) -> bool {
-        !far.is_far(COORDINATOR)
+    /// Returns the link to the process that decides, or `None` if this process shares its
+    /// directory.
+    fn coordinator(&self) -> Option<&Far> {
+        self.far().filter(|far| far.is_far(COORDINATOR))
     }
 
     /// Returns the decision of the process of PE 0, or `None` if the job has failed.
-    fn request_from_coordinator(
-        &self,
-        far: &Far,
-        request: Request,
-        data: &[u64],
-    ) -> Option<Vec<u64>> {
-        if Self::is_coordinator(far) {
-            return self.decide(request, data);
-        }
-        self.request(far, COORDINATOR, request, |frame| frame.extend(data))
-    }
-
-    fn send_to_coordinator(&self, far: &Far, packet: &Packet) {
-        if !self.is_poisoned() {
-            far.send(COORDINATOR, packet, |_| ());
+    fn decision(&self, request: Request, data: &[u64]) -> Option<Vec<u64>> {
+        match self.coordinator() {
+            Some(far) => self.request(far, COORDINATOR, request, |frame| frame.extend(data)),
+            None => self.decide(request, data),
         }
     }
 
-    /// Decides, in the process of PE 0.
+    /// Decides, in a process that shares the directory of PE 0.
     pub(super) fn decide(&self, request: Request, data: &[u64]) -> Option<Vec<u64>> {
         let directory = self.directory()?;
         Some(match request {
@@ -106,11 +90,9 @@ impl Job {
     }
 
     /// Returns the number of a call's name, and adds a hold to it.
-    pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NumbersExhausted> {
+    pub(crate) fn hold_name(&self, name: &str) -> Result<u64, NumbersExhausted> {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
-        let reply =
-            self.request_from_coordinator(far, Request::Number { bytes: name.len() }, &words);
-        match reply.as_deref() {
+        match self.decision(Request::Number { bytes: name.len() }, &words).as_deref() {
             Some([0, most, ..]) => Err(NumbersExhausted { most: size(*most) }),
             Some([number, ..]) => Ok(*number),
             None | Some([]) => Err(NumbersExhausted { most: 0 }),
@@ -119,13 +101,10 @@ impl Job {
 
     /// Removes a hold from the number of a name. The process that decides does not know the recent
     /// calls of other nodes, so those nodes keep the numbers of their recent calls.
-    pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
-        if Self::is_coordinator(far) {
-            if let Some(directory) = self.directory() {
-                directory.release_name(number);
-            }
-            return;
-        }
+    pub(crate) fn release_name(&self, number: u64) {
+        let Some(far) = self.coordinator() else {
+            return self.directory().into_iter().for_each(|all| all.release_name(number));
+        };
         let recent = || {
             let mut recent = HashSet::new();
             if let Some(directory) = self.directory() {
@@ -134,29 +113,31 @@ impl Job {
             move |number| recent.contains(&number)
         };
         for number in far.released.keep(number, recent) {
-            self.send_to_coordinator(far, &Packet::ReleaseName { number });
+            if !self.is_poisoned() {
+                far.send(COORDINATOR, &Packet::ReleaseName { number }, |_| ());
+            }
         }
     }
 
     /// Returns the name with this number.
-    pub(crate) fn name_far(&self, far: &Far, number: u64) -> Option<String> {
-        let reply = self.request_from_coordinator(far, Request::Name { number }, &[])?;
+    pub(crate) fn name(&self, number: u64) -> Option<String> {
+        let reply = self.decision(Request::Name { number }, &[])?;
         let (&bytes, text) = reply.split_first()?;
         let bytes = packet::bytes_of(text, usize::try_from(bytes).ok()?)?;
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
     }
 
-    pub(crate) fn allocate_far(
+    /// Returns the block of an allocation, with `holders` holds on it. All members of the group
+    /// call this.
+    pub(crate) fn allocate_block(
         &self,
-        far: &Far,
         (group, number): AllocationKey,
         holders: usize,
         asked: usize,
     ) -> Result<Allocation, HeapError> {
         let heap = self.config().heap_bytes;
         let request = Request::Block { group, number, holders, asked };
-        let reply = self.request_from_coordinator(far, request, &[]).ok_or(HeapError::Failed)?;
-        match reply[..] {
+        match self.decision(request, &[]).ok_or(HeapError::Failed)?[..] {
             [TAKEN, at, fresh] => Ok(Allocation { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
                 Err(HeapError::exhausted(asked, size(free), size(largest), heap))
@@ -166,37 +147,53 @@ impl Job {
         }
     }
 
-    /// Adds a hold to a block, or removes one.
-    pub(crate) fn hold_far(&self, far: &Far, (group, number): AllocationKey, is_more: bool) {
-        if !is_more && far.has_pending_puts() {
+    /// Adds a hold to a block. Returns whether it is counted: not once the job has failed.
+    pub(crate) fn hold_block(&self, (group, number): AllocationKey) -> bool {
+        let Some(far) = self.coordinator() else {
+            return self.directory().map(|directory| directory.hold((group, number))).is_some();
+        };
+        let is_counted = !self.is_poisoned();
+        if is_counted {
+            far.send(COORDINATOR, &Packet::Hold { group, number }, |_| ());
+        }
+        is_counted
+    }
+
+    /// Removes a hold from a block. Once the job has failed, the memory may stay allocated.
+    pub(crate) fn release_block(&self, (group, number): AllocationKey) {
+        if let Some(far) = self.far()
+            && far.has_pending_puts()
+        {
             self.settle(far); // puts in flight must not reach those that get the memory next
         }
-        if !Self::is_coordinator(far) {
-            return match is_more {
-                true => self.send_to_coordinator(far, &Packet::Hold { group, number }),
-                false if self.is_poisoned() => {}
-                false => far.release(COORDINATOR, &Packet::Release { group, number }),
-            };
-        }
-        match self.directory() {
-            Some(directory) if is_more => directory.hold((group, number)),
-            Some(directory) => directory.release((group, number)),
-            None => {}
+        match self.coordinator() {
+            Some(_) if self.is_poisoned() => {}
+            Some(far) => far.release(COORDINATOR, &Packet::Release { group, number }),
+            None => self.directory().into_iter().for_each(|all| all.release((group, number))),
         }
     }
 
-    /// Returns the group that is being formed, for one of its PEs. `begun` comes from
-    /// [`Far::begin_joining`]. `ranks` are the ranks of all its PEs in the world, and `bytes` is
-    /// the size of its memory.
-    pub(crate) fn join_far(
+    /// Joins the group that is being formed, for one of its PEs. `ranks` are the ranks of all its
+    /// PEs in the world, and `bytes` is the size of its memory. Returns the group's place, and the
+    /// last argument of [`Self::deliver_early`].
+    pub(crate) fn join_group(
         &self,
-        far: &Far,
-        begun: u64,
         forming: GroupKey,
-        (ranks, bytes): (&[Rank], usize),
-    ) -> Result<GroupPlace, GroupError> {
-        let joined = self.ask_for_group(far, forming, ranks, bytes);
-        joined.inspect_err(|_| far.link().memberships.end_joining(begun, None))
+        ranks: &[Rank],
+        bytes: usize,
+    ) -> Result<(GroupPlace, Option<u64>), GroupError> {
+        let Some(far) = self.far() else {
+            let directory = self.directory().ok_or(GroupError::Failed)?;
+            return Ok((directory.join(forming, ranks.len(), bytes)?, None));
+        };
+        let begun = far.link().memberships.begin_joining();
+        match self.ask_for_group(far, forming, ranks, bytes) {
+            Ok(place) => Ok((place, Some(begun))),
+            Err(error) => {
+                far.link().memberships.end_joining(begun, None);
+                Err(error)
+            }
+        }
     }
 
     fn ask_for_group(
@@ -207,7 +204,7 @@ impl Job {
         bytes: usize,
     ) -> Result<GroupPlace, GroupError> {
         let request = Request::Group { forming, pes: ranks.len() };
-        let reply = self.request_from_coordinator(far, request, &[]).ok_or(GroupError::Failed)?;
+        let reply = self.decision(request, &[]).ok_or(GroupError::Failed)?;
         let &[number, numbered] = reply.first_chunk().ok_or(GroupError::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
@@ -220,10 +217,15 @@ impl Job {
         Ok(place)
     }
 
-    pub(crate) fn leave_far(&self, far: &Far, group: u64) {
-        let mut link = far.link();
-        // From then on nothing is stored in the group's memory, which another process may free.
-        link.leave(group, || self.left(far, group));
+    /// Leaves a group on behalf of one of its members in this process.
+    pub(crate) fn leave_group(&self, group: u64) {
+        // The link stays locked, and nothing is stored in the group's memory any more, which
+        // another process may free.
+        let _link = self.far().map(|far| {
+            let mut link = far.link();
+            link.leave(group, || self.left(far, group));
+            link
+        });
         if let Some(directory) = self.directory() {
             directory.leave(group);
         }
@@ -289,7 +291,7 @@ pub(super) mod tests {
             |_| (),
         );
         thread::scope(|scope| {
-            let drops = scope.spawn(|| jobs[2].hold_far(far, (0, 1), false));
+            let drops = scope.spawn(|| jobs[2].release_block((0, 1)));
             for _ in 0..100 {
                 serve(&jobs[0]);
                 thread::yield_now();
@@ -321,11 +323,10 @@ pub(super) mod tests {
             ask_for_other(team);
             for job in &jobs[1..] {
                 let far = job.far().expect("far PEs");
-                let begun = far.begin_joining();
                 let forming = GroupKey::Color(0, team, 0);
-                let place = job.join_far(far, begun, forming, (&members, PAGE)).expect("room");
-                job.deliver_early(far, place.number, begun);
-                job.leave_far(far, place.number);
+                let (place, begun) = job.join_group(forming, &members, PAGE).expect("room");
+                job.deliver_early(place.number, begun);
+                job.leave_group(place.number);
                 assert!(far.link().memberships.is_late(place.number));
             }
         };

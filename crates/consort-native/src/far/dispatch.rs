@@ -108,8 +108,9 @@ impl Job {
     }
 
     /// Records that a PE of this process has joined a group, and delivers the packets that arrived
-    /// for the group before. `begun` is the argument of [`Self::join_far`].
-    pub(crate) fn deliver_early(&self, far: &Far, group: u64, begun: u64) {
+    /// for the group before. `begun` comes from [`Self::join_group`].
+    pub(crate) fn deliver_early(&self, group: u64, begun: Option<u64>) {
+        let Some((far, begun)) = self.far().zip(begun) else { return };
         let mut link = far.link();
         link.memberships.end_joining(begun, Some(group));
         let early = link.early.remove(&group).unwrap_or_default();

@@ -43,11 +43,7 @@ impl Block {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
         let holders = endpoint.size() as usize;
-        let taken = match job.far() {
-            Some(far) => job.allocate_far(far, number, holders, bytes)?,
-            None => job.directory().ok_or(HeapError::Failed)?.allocate(number, holders, bytes)?,
-        };
-        let Allocation { at: offset, fresh } = taken;
+        let Allocation { at: offset, fresh } = job.allocate_block(number, holders, bytes)?;
         let block = Self { job: Arc::clone(job), number: Some(number), offset, bytes };
         let heap = job.heap(endpoint.rank_in_world());
         for at in (offset..fresh.min(offset + bytes)).step_by(8) {
@@ -66,17 +62,7 @@ impl Block {
     #[must_use]
     pub fn hold(&self) -> Self {
         let Self { offset, bytes, .. } = *self;
-        let number = self.number.filter(|&number| {
-            if let Some(far) = self.job.far() {
-                self.job.hold_far(far, number, true);
-                return true;
-            }
-            let directory = self.job.directory();
-            directory.is_some_and(|directory| {
-                directory.hold(number);
-                true
-            })
-        });
+        let number = self.number.filter(|&number| self.job.hold_block(number));
         Self { job: Arc::clone(&self.job), number, offset, bytes }
     }
 
@@ -107,12 +93,8 @@ impl fmt::Debug for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // Once the job has failed, the memory may stay allocated.
-        let Some(number) = self.number else { return };
-        if let Some(far) = self.job.far() {
-            self.job.hold_far(far, number, false);
-        } else if let Some(directory) = self.job.directory() {
-            directory.release(number);
+        if let Some(number) = self.number {
+            self.job.release_block(number);
         }
     }
 }

@@ -20,15 +20,7 @@ impl CallNumber {
     /// # Errors
     /// When no number is free, or the job has failed.
     pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NumbersExhausted> {
-        if let Some(far) = job.far() {
-            let number = job.number_far(far, name)?;
-            return Ok(Self { job: Arc::clone(job), number });
-        }
-        let directory = job.directory().ok_or(NumbersExhausted { most: 0 })?;
-        let recent = |note: &mut dyn FnMut(u64)| job.note_recent(&directory, note);
-        let number = directory.hold_name(name, recent)?;
-        drop(directory);
-        Ok(Self { job: Arc::clone(job), number })
+        Ok(Self { job: Arc::clone(job), number: job.hold_name(name)? })
     }
 
     /// Returns the number.
@@ -54,11 +46,7 @@ impl Job {
 
 impl Drop for CallNumber {
     fn drop(&mut self) {
-        if let Some(far) = self.job.far() {
-            self.job.release_number_far(far, self.number);
-        } else if let Some(directory) = self.job.directory() {
-            directory.release_name(self.number);
-        }
+        self.job.release_name(self.number);
     }
 }
 

@@ -67,15 +67,6 @@ impl Job {
         GroupMemory::new(&self.segment, self.world.at, pes, self.geometry(pes))
     }
 
-    /// Leaves a group on behalf of one of its members in this process.
-    pub(crate) fn leave_group(&self, number: u64) {
-        if let Some(far) = self.far() {
-            self.leave_far(far, number);
-        } else if let Some(directory) = self.directory() {
-            directory.leave(number);
-        }
-    }
-
     /// Returns whether a near PE belongs to another process, which cannot access this process's
     /// private memory.
     #[cold]

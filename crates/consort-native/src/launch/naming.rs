@@ -11,12 +11,7 @@ impl Job {
 
     /// Returns the name of the call whose name number is in `word`.
     pub(crate) fn name_of(&self, word: u64) -> String {
-        let number = word >> SEQUENCE_BITS;
-        let name = match self.far() {
-            Some(far) => self.name_far(far, number),
-            None => self.directory().and_then(|directory| directory.name(number)),
-        };
-        name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
+        self.name(word >> SEQUENCE_BITS).unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
     }
 
     /// Returns where a member of a group made the call with `word`, as ` at FILE:LINE`. Empty if

@@ -144,17 +144,11 @@ impl Group {
         rank: Rank,
     ) -> Result<Self, GroupError> {
         let bytes = job.geometry(ranks.len()).bytes();
-        let far = job.far().map(|far| (far, far.begin_joining()));
-        let place = match far {
-            Some((far, begun)) => job.join_far(far, begun, forming, (&ranks, bytes))?,
-            None => job.directory().ok_or(GroupError::Failed)?.join(forming, ranks.len(), bytes)?,
-        };
+        let (place, begun) = job.join_group(forming, &ranks, bytes)?;
         let group =
             Self::new(job, place, ranks, rank).inspect_err(|_| job.leave_group(place.number))?;
         group.memory.introduce(&group.ranks);
-        if let Some((far, begun)) = far {
-            job.deliver_early(far, group.number, begun);
-        }
+        job.deliver_early(group.number, begun);
         Ok(group)
     }
 
