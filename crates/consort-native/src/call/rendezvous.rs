@@ -97,10 +97,8 @@ impl CallView<'_> {
             }
             self.drain();
         }
-        if let Some(far) = self.job.far() {
-            self.job.end_far_exposures(far, self.group.number(), self.rank, self.position);
-            far.flush();
-        }
+        self.job.end_far_exposures(self.group.number(), self.rank, self.position);
+        self.job.flush();
         if let Some(staging) = self.staging() {
             self.unstage(staging, are_detached);
         }
@@ -373,9 +371,7 @@ impl Rendezvous for CallView<'_> {
             let is_over = detached == group.exposed(position);
             is_over.then(|| {
                 group.free_exposures(position);
-                if let Some(far) = self.job.far() {
-                    self.job.end_far_exposures(far, group.number(), self.rank, position);
-                }
+                self.job.end_far_exposures(group.number(), self.rank, position);
                 if let Some(staging) = self.staging() {
                     self.unstage(staging, true);
                 }

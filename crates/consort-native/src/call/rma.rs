@@ -93,7 +93,7 @@ impl Rma for CallView<'_> {
 
     #[inline(always)]
     fn reach(&self, peer: Rank, span: Span) -> Remote {
-        if self.job.far_to(self.group.in_world(peer)).is_some() {
+        if self.job.is_far(self.group.in_world(peer)) {
             return self.reach_far(peer, span);
         }
         let heap = |pe: Rank| self.heap(pe);

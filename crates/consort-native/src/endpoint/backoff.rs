@@ -13,10 +13,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    call::view::CallView,
-    far::{link::Far, progress::Received},
-    progress::deadlock,
-    state::heartbeat::Awaited,
+    call::view::CallView, far::progress::Received, progress::deadlock, state::heartbeat::Awaited,
     team::notify::MemberFence,
 };
 use consort_machine::wait::{
@@ -263,13 +260,13 @@ impl Backoff<'_> {
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
-        let most = match job.far() {
+        let most = match job.silence() {
             None => {
                 let next = job.config().check_interval() * (self.checks + 1);
                 SLEEP.max(next.saturating_sub(waited))
             }
             // Packets of a far PE wake no thread until some thread has looked for them.
-            Some(far) => nap_after(waited.min(far.silence())),
+            Some(silence) => nap_after(waited.min(silence)),
         };
         sleeper.sleep(most.min(left));
     }
@@ -278,9 +275,9 @@ impl Backoff<'_> {
 /// Returns whether it is time to sleep. A wait for far PEs keeps yielding, regardless of earlier
 /// waits, because their packets wake no thread. A call may have many such waits.
 fn should_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
-    match endpoint.job.far() {
+    match endpoint.job.silence() {
         None => yields.are_over(waited),
-        Some(far) => waited >= FAR_YIELDS && far.silence() >= FAR_YIELDS,
+        Some(silence) => waited.min(silence) >= FAR_YIELDS,
     }
 }
 
@@ -288,11 +285,11 @@ impl Backoff<'_> {
     /// Pauses in a job with far PEs. The first pause sends what far PEs may wait for. Each later
     /// pause looks for what they have sent. It yields if there was nothing, because a look takes as
     /// long as a yield.
-    fn pause_far(&mut self, far: &Far) -> u32 {
+    fn pause_far(&mut self) -> u32 {
         if self.spun == 0 {
-            far.flush_now();
+            self.endpoint.job.flush_now();
         } else {
-            match self.receive(far) {
+            match self.receive() {
                 // This may be what the PE waits for. Now and then pause too, so that limits hold
                 // even if packets keep coming.
                 Received::Something if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
@@ -310,10 +307,10 @@ impl Backoff<'_> {
     }
 
     /// Looks for what far PEs have sent, and polls the other operations if there are any.
-    fn receive(&self, far: &Far) -> Received {
+    fn receive(&self) -> Received {
         let Endpoint { job, pe, .. } = self.endpoint;
         match pe.engine.has_only(1) {
-            true => job.look(far),
+            true => job.look(),
             false if self.endpoint.poll_operations() => Received::Nothing,
             false => Received::Busy,
         }
@@ -328,8 +325,8 @@ impl Idle for Backoff<'_> {
         if engine.is_idle() {
             return self.pause_without_operations();
         }
-        if let Some(far) = self.endpoint.job.far() {
-            return self.pause_far(far);
+        if self.endpoint.job.has_far() {
+            return self.pause_far();
         }
         if !self.endpoint.poll_operations() {
             // The helper thread polls the operations, perhaps for long. Only a PE that has itself

@@ -104,7 +104,7 @@ impl Endpoint {
             shared_handles: Tally::default(),
             strided: RefCell::default(),
         };
-        if job.far().is_some() {
+        if job.has_far() {
             let served = Arc::clone(&job);
             let serves = poll_fn(move |_| {
                 served.serve();

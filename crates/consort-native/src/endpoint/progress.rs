@@ -68,9 +68,8 @@ impl Endpoint {
     /// If there is nothing to poll but the far PEs, it does so only if no PE has looked for their
     /// packets for a while.
     pub fn begin_one_sided(&self) {
-        match self.job.far() {
-            Some(far) if self.pe.engine.has_only(1) && !far.is_due() => {}
-            _ => self.progress(),
+        if self.job.is_look_due() || !self.pe.engine.has_only(1) {
+            self.progress();
         }
     }
 

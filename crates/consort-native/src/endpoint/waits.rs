@@ -80,7 +80,7 @@ impl Endpoint {
         let polls = budget.get().polls();
         match () {
             () if engine.is_idle() => polls,
-            () if self.job.far().is_some() => 0, // the first pause sends packets
+            () if self.job.has_far() => 0, // the first pause sends packets
             () => POLLS_PER_PROGRESS.min(polls),
         }
     }

@@ -1,10 +1,11 @@
-//! Begins transfers of long data and waits for them. `transfers` describes the protocol.
+//! Serves transfers of long data that other processes begin, and waits for transfers. `transfers`
+//! describes the protocol.
 
 #![expect(unsafe_code, reason = "stores addresses of memory that calls keep valid")]
 
 use std::time::Duration;
 
-use consort_fabric::{Rank, VendorCall};
+use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
@@ -21,12 +22,15 @@ const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
 impl Link {
     /// Returns a transfer that has begun, or `None` if it has not. Then the next look fails the
     /// job.
-    fn keep_error(&mut self, begun: Result<Transfer, TransportError>) -> Option<Transfer> {
+    pub(super) fn keep_error(
+        &mut self,
+        begun: Result<Transfer, TransportError>,
+    ) -> Option<Transfer> {
         begun.map_err(|lost| self.lost.get_or_insert(lost).clone()).ok()
     }
 
     /// Returns whether a transfer is done. It is forgotten then.
-    fn is_done(&mut self, transfer: Transfer) -> bool {
+    pub(super) fn is_done(&mut self, transfer: Transfer) -> bool {
         self.transport.is_done(transfer).unwrap_or_else(|lost| {
             self.lost.get_or_insert(lost); // the next receive fails the job
             true // a transfer that has failed accesses nothing any more
@@ -34,7 +38,7 @@ impl Link {
     }
 
     /// Returns whether transfers that are done have really moved their bytes.
-    fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         self.lost.is_none() && !self.is_closed()
     }
 
@@ -97,7 +101,7 @@ impl Link {
 
     /// Returns, after the pull of a get has ended, whether the data has arrived. If not, the job
     /// fails.
-    fn poll_get(&mut self, get: &PendingGet) -> Option<bool> {
+    pub(super) fn poll_get(&mut self, get: &PendingGet) -> Option<bool> {
         if self.is_done(get.transfer) {
             return Some(self.is_sound());
         }
@@ -204,115 +208,22 @@ impl Link {
     }
 }
 
-impl Far {
-    /// Begins to get memory of a far PE. `None` if the PE cannot be reached.
-    ///
-    /// # Safety
-    /// The target must stay valid, and be writable, until [`Far::poll_get`] or [`Job::finish_get`]
-    /// reports that the get has ended.
-    pub(crate) unsafe fn begin_get(
-        &self,
-        from: Rank,
-        (place, at): (FarMemory, usize),
-        target: Memory,
-    ) -> Option<PendingGet> {
-        let process = self.process(from);
-        let mut link = self.link();
-        let tag = link.transfers.tag(process, 0);
-        // SAFETY: the caller's promise.
-        let pull = unsafe { link.transport.pull(process, tag, TransferBuffer(target)) };
-        let transfer = link.keep_error(pull)?;
-        let packet = Packet::LongGet { place, at, bytes: target.bytes, tag };
-        link.send(process, &packet, |_| ());
-        Some(PendingGet { process, tag, transfer })
-    }
-
-    /// Returns a buffer of `words` words, with unspecified contents.
-    pub(crate) fn buffer(&self, words: usize) -> Vec<u64> {
-        self.link().transfers.buffer(words)
-    }
-
-    pub(crate) fn recycle(&self, buffer: Vec<u64>) {
-        self.link().transfers.recycle(buffer);
-    }
-
-    /// Begins to put data into the memory of a far PE. `None` if the PE cannot be reached.
-    ///
-    /// # Safety
-    /// The source must stay valid until [`Far::poll_transfer`] or [`Job::finish_transfer`].
-    pub(crate) unsafe fn begin_put(
-        &self,
-        to: Rank,
-        (place, at): (FarMemory, usize),
-        source: Memory,
-    ) -> Option<Transfer> {
-        let process = self.process(to);
-        let mut link = self.link();
-        link.writes.count_long(process);
-        let tag = link.transfers.tag(process, 1);
-        link.send(process, &Packet::LongPut { place, at, bytes: source.bytes, tag }, |_| ());
-        link.flush();
-        // SAFETY: the caller's promise.
-        let push = unsafe { link.transport.push(process, tag, TransferBuffer(source)) };
-        link.keep_error(push)
-    }
-
-    /// Begins a collective of the transport.
-    ///
-    /// # Errors
-    /// When the transport does not have the collective, or cannot begin it.
-    ///
-    /// # Safety
-    /// Both regions must stay valid, and the target writable, until [`Far::poll_transfer`] or
-    /// [`Job::finish_transfer`].
-    pub(crate) unsafe fn begin_collective(
-        &self,
-        call: &VendorCall,
-        source: Memory,
-        target: Memory,
-    ) -> Result<Transfer, TransportError> {
-        let mut link = self.link();
-        link.flush();
-        // SAFETY: the caller's promise.
-        unsafe { link.transport.collect(call, TransferBuffer(source), TransferBuffer(target)) }
-    }
-
-    /// Returns, after a get has ended, whether the data has arrived. If not, the job fails. The get
-    /// is forgotten then.
-    pub(crate) fn poll_get(&self, get: &PendingGet) -> Option<bool> {
-        self.link().poll_get(get)
-    }
-
-    /// Returns whether a put has left its source, or a collective has ended. It is forgotten then.
-    pub(crate) fn poll_transfer(&self, transfer: Transfer) -> bool {
-        let mut link = self.link();
-        link.is_done(transfer) && link.is_sound()
-    }
-}
-
 impl Job {
-    /// Waits until a get has ended.
-    pub(crate) fn finish_get(&self, far: &Far, get: &PendingGet) {
-        self.await_link(far, |link| link.poll_get(get).is_some());
-    }
-
-    /// Waits until a put has left its source.
-    pub(crate) fn finish_transfer(&self, far: &Far, transfer: Transfer) {
-        self.await_link(far, |link| link.is_done(transfer));
-    }
-
     /// Ends the exposures of a member of a group in its call at a window position, when no transfer
     /// needs them any more.
-    pub(crate) fn end_far_exposures(&self, far: &Far, group: u64, owner: Rank, position: usize) {
-        far.end_exposures(group, owner, position);
-        if !far.link().are_exposures_idle(group, owner, position) {
+    pub(crate) fn end_far_exposures(&self, group: u64, owner: Rank, position: usize) {
+        let Some(far) = self.far() else { return };
+        let mut link = far.link();
+        link.exposures.end(group, owner, position);
+        if !link.are_exposures_idle(group, owner, position) {
+            drop(link);
             self.await_link(far, |link| link.are_exposures_idle(group, owner, position));
         }
     }
 
     /// Waits for a condition that other processes make true, whatever fails. If they do not, in a
     /// job that has failed, the transport is closed: it then accesses nothing any more.
-    fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
+    pub(super) fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
         let mut backoff = PollBackoff::default();
         loop {
             self.serve();

@@ -70,15 +70,14 @@ pub(crate) struct Census {
 
 impl Census {
     /// Forgets the last wait.
-    pub(crate) fn begin_wait(&mut self, far: Option<&Far>) {
+    pub(crate) fn begin_wait(&mut self, job: &Job) {
         let last = mem::take(self);
-        let forget =
-            |asked: ReportRequest| far.into_iter().for_each(|far| far.forget_request(asked.id));
-        last.asked.into_iter().for_each(forget);
+        last.asked.iter().for_each(|asked| job.with_far(|far| far.forget_request(asked.id)));
     }
 
     /// Takes the next step. Returns the failure if PEs wait in vain.
-    pub(crate) fn look(&mut self, job: &Job, far: &Far) -> Option<Failure> {
+    pub(crate) fn look(&mut self, job: &Job) -> Option<Failure> {
+        let far = job.far()?;
         let now = Instant::now();
         let [shortest, longest] = PAUSES;
         let since = *self.since.get_or_insert(now);
@@ -87,7 +86,7 @@ impl Census {
         }
         self.collect(far);
         let Some(begun) = self.begun else {
-            self.begin_round(far, now);
+            self.begin_round(job, far, now);
             return None;
         };
         let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
@@ -121,7 +120,7 @@ impl Census {
 
     /// Begins a round: sends a request to the candidate, or to all others if the candidate is this
     /// process. Skips processes that have not replied to the previous request.
-    fn begin_round(&mut self, far: &Far, now: Instant) {
+    fn begin_round(&mut self, job: &Job, far: &Far, now: Instant) {
         self.begun = Some(now);
         let all = if self.candidate == far.own() {
             0..far.count()
@@ -130,11 +129,11 @@ impl Census {
         };
         for process in all.filter(|&process| process != far.own()) {
             if !self.asked.iter().any(|asked| asked.process == process) {
-                let id = far.request_from_process(process, Request::Report {});
+                let id = far.link().request(process, Request::Report {}, |_| ());
                 self.asked.push(ReportRequest { process, id, is_new: true });
             }
         }
-        far.flush_now();
+        job.flush_now();
     }
 
     /// Takes the replies that have arrived. Drops those of earlier rounds.
@@ -150,7 +149,7 @@ impl Census {
     }
 
     fn judge(&mut self, job: &Job, far: &Far, mut reports: Vec<Report>) -> Option<Failure> {
-        reports.push(job.report(far, &mut far.link())?);
+        reports.push(job.report(&mut far.link())?);
         let now = Report::merged(&reports, job.config().pes)?;
         // A finished PE never begins the call. That is certain at once, whatever is in flight. Long
         // data for a finished PE may be in flight forever.
@@ -188,13 +187,12 @@ mod tests {
     #[test]
     fn reply_that_comes_between_two_rounds_is_dropped() {
         let jobs = three();
-        let far = jobs[0].far().expect("far PEs");
         let mut census = Census::default();
         let mut until = |has_begun: bool, other: Option<&Job>| {
             while census.begun.is_some() != has_begun {
                 serve(&jobs[0]);
                 other.into_iter().for_each(serve);
-                assert!(census.look(&jobs[0], far).is_none(), "no PE waits");
+                assert!(census.look(&jobs[0]).is_none(), "no PE waits");
             }
             let asked = census.asked.iter().map(|asked| asked.process).collect::<Vec<_>>();
             (asked, census.reports.len())
@@ -211,7 +209,6 @@ mod tests {
         const LATE: Duration = Duration::from_millis(80);
         const SOON: Duration = Duration::from_secs(10);
         let jobs = three();
-        let far = jobs[0].far().expect("far PEs");
         let mut census = Census::default();
         let mut asked: Option<(u64, Instant)> = None;
         let begin = Instant::now();
@@ -219,7 +216,7 @@ mod tests {
             let is_slow = |asked: &ReportRequest| asked.process == 1 && asked.is_new;
             let is_awaited = census.asked.iter().any(is_slow);
             [&jobs[0], &jobs[2]].into_iter().for_each(|job| serve(job));
-            assert!(census.look(&jobs[0], far).is_none(), "no PE waits");
+            assert!(census.look(&jobs[0]).is_none(), "no PE waits");
             let slow = census.asked.iter().find(|asked| asked.process == 1).map(|asked| asked.id);
             if is_awaited && slow.is_none() {
                 return; // it was counted

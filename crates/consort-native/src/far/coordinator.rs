@@ -161,11 +161,11 @@ impl Job {
 
     /// Removes a hold from a block. Once the job has failed, the memory may stay allocated.
     pub(crate) fn release_block(&self, (group, number): AllocationKey) {
-        if let Some(far) = self.far()
-            && far.has_pending_puts()
-        {
-            self.settle(far); // puts in flight must not reach those that get the memory next
-        }
+        self.with_far(|far| {
+            if far.link().writes.has_pending_puts() {
+                self.settle_far(far); // these puts must not reach those that get the memory next
+            }
+        });
         match self.coordinator() {
             Some(_) if self.is_poisoned() => {}
             Some(far) => far.release(COORDINATOR, &Packet::Release { group, number }),
@@ -223,7 +223,7 @@ impl Job {
         // another process may free.
         let _link = self.far().map(|far| {
             let mut link = far.link();
-            link.leave(group, || self.left(far, group));
+            link.leave(group, || self.left(group));
             link
         });
         if let Some(directory) = self.directory() {

@@ -8,9 +8,8 @@ use std::sync::atomic::{
 use consort_fabric::Rank;
 
 use super::{
-    link::{Far, Link},
-    packet::{self, FarMemory, Packet, Request},
-    transport::Frame,
+    link::Link,
+    packet::{self, FarMemory, Packet, Request, append_memory, memory_of},
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
@@ -24,7 +23,7 @@ use crate::{
 impl Job {
     /// Delivers the packets that have arrived from a process, up to the first that must wait for
     /// data that the process puts. `None` if a packet is not valid.
-    pub(super) fn deliver_from(&self, far: &Far, link: &mut Link, from: u32) -> Option<()> {
+    pub(super) fn deliver_from(&self, link: &mut Link, from: u32) -> Option<()> {
         while let Some((frame, delivered)) = link.next_frame(from) {
             let mut rest = frame.get(delivered..)?;
             while !rest.is_empty() {
@@ -34,20 +33,13 @@ impl Job {
                     link.stall(from, frame, delivered);
                     return Some(());
                 }
-                self.deliver(far, link, from, &packet, data)?;
+                self.deliver(link, from, &packet, data)?;
             }
         }
         Some(())
     }
 
-    fn deliver(
-        &self,
-        far: &Far,
-        link: &mut Link,
-        from: u32,
-        packet: &Packet,
-        data: &[u64],
-    ) -> Option<()> {
+    fn deliver(&self, link: &mut Link, from: u32, packet: &Packet, data: &[u64]) -> Option<()> {
         link.count_received(packet);
         match *packet {
             Packet::Words { group, to, at } => match self.memory_of_group(link, group) {
@@ -70,7 +62,7 @@ impl Job {
             Packet::Put { place, at, bytes } => {
                 let source = memory_of(data, bytes)?;
                 // If the target is no longer exposed, its call has failed.
-                if let Some(target) = self.memory_at(far, link, place, at, bytes, true) {
+                if let Some(target) = self.memory_at(link, place, at, bytes, true) {
                     fence(Release); // a PE that sees a word of this put sees all earlier puts
                     target.copy_from(source);
                 }
@@ -79,7 +71,7 @@ impl Job {
                 }
             }
             Packet::Signal { pe, word, width, how } => {
-                self.near_word(far, pe, word, width)?.signal(pe, word, width, how);
+                self.near_word(pe, word, width)?.signal(pe, word, width, how);
             }
             Packet::Hold { group, number } => self.directory()?.hold((group, number)),
             Packet::Release { group, number } => self.directory()?.release((group, number)),
@@ -90,17 +82,17 @@ impl Job {
             Packet::Ended {} => link.ended += 1,
             Packet::Closing {} => link.closing += 1,
             Packet::LongGet { place, at, bytes, tag } => {
-                let source = self.memory_at(far, link, place, at, bytes, false);
+                let source = self.memory_at(link, place, at, bytes, false);
                 link.push_for_get(from, tag, place, source);
             }
             Packet::LongPut { place, at, bytes, tag } => {
-                let target = self.memory_at(far, link, place, at, bytes, true);
+                let target = self.memory_at(link, place, at, bytes, true);
                 link.pull_for_put(from, tag, place, bytes, target);
             }
             Packet::Refused { tag } => link.refuse(from, tag),
             Packet::Reply { id } => link.keep_reply(id, data),
             Packet::Request { id, request } => {
-                let reply = self.reply(far, link, from, request, data)?;
+                let reply = self.reply(link, from, request, data)?;
                 link.send(from, &Packet::Reply { id }, |frame| frame.extend(reply));
             }
         }
@@ -175,7 +167,6 @@ impl Job {
     /// Returns the reply to a request of a process.
     fn reply(
         &self,
-        far: &Far,
         link: &mut Link,
         from: u32,
         request: Request,
@@ -187,24 +178,24 @@ impl Job {
                 self.show(link, from, group, member).map(|()| Vec::new())
             }
             Request::Report {} => {
-                let report = self.report(far, link);
+                let report = self.report(link);
                 Some(report.map(|report| packet::words_of_field(&report)).unwrap_or_default())
             }
             Request::Describe { pe } => {
-                let description = self.is_here(far, pe).then(|| Description::of(self, pe))?;
+                let description = self.is_here(pe).then(|| Description::of(self, pe))?;
                 let texts = description.map(|Description { place, awaited }| (place, awaited));
                 Some(texts.map(|texts| packet::words_of_field(&texts)).unwrap_or_default())
             }
             Request::Get { place, at, bytes } => {
                 // If the source is no longer exposed, its call has failed. The reply then has no
                 // words.
-                let source = self.memory_at(far, link, place, at, bytes, false);
+                let source = self.memory_at(link, place, at, bytes, false);
                 let mut words = Vec::new();
                 source.into_iter().for_each(|source| append_memory(&mut words, source));
                 Some(words)
             }
             Request::Atomic { pe, word, width, operation } => {
-                let operations = self.near_word(far, pe, word, width)?;
+                let operations = self.near_word(pe, word, width)?;
                 Some(vec![operations.atomic(pe, word, width, operation)])
             }
             Request::Number { .. }
@@ -217,7 +208,6 @@ impl Job {
     /// Returns memory that far PEs may access: of a heap, or exposed. `None` if it does not exist.
     fn memory_at(
         &self,
-        far: &Far,
         link: &Link,
         place: FarMemory,
         at: usize,
@@ -225,21 +215,14 @@ impl Job {
         writes: bool,
     ) -> Option<Memory> {
         match place {
-            FarMemory::Heap { pe } => self.near_heap(far, pe, at, bytes),
+            FarMemory::Heap { pe } => self.near_heap(pe, at, bytes),
             FarMemory::Exposed { exposure } => link.exposures.part(&exposure, at, bytes, writes),
         }
     }
 
-    /// Returns whether a PE belongs to this process.
-    fn is_here(&self, far: &Far, pe: Rank) -> bool {
-        pe.0 < self.config().pes && far.is_own(pe)
-    }
-
     /// Returns a part of the heap of a PE of this process.
-    fn near_heap(&self, far: &Far, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
-        let is_here = self.is_here(far, pe);
-        let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
-        (is_here && is_inside).then(|| {
+    fn near_heap(&self, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
+        (self.is_here(pe) && self.has_in_memory(at, bytes)).then(|| {
             let at = self.heap(pe).wrapping_add(at);
             Memory { at, bytes, shared: Some(SharedExtent::WORDS) }
         })
@@ -247,22 +230,9 @@ impl Job {
 
     /// Returns the operations on a word of the heap of a PE of this process, if there is such a
     /// word.
-    fn near_word(&self, far: &Far, pe: Rank, word: usize, width: Width) -> Option<OneSided<'_>> {
+    fn near_word(&self, pe: Rank, word: usize, width: Width) -> Option<OneSided<'_>> {
         let is_aligned = word.is_multiple_of(width.bytes());
-        self.near_heap(far, pe, word, width.bytes()).filter(|_| is_aligned)?;
+        self.near_heap(pe, word, width.bytes()).filter(|_| is_aligned)?;
         Some(OneSided::new(self, pe))
     }
-}
-
-/// Appends the contents of some memory to a frame, as data of a packet.
-pub(crate) fn append_memory(frame: &mut Frame, source: Memory) {
-    let begin = frame.len();
-    frame.resize(begin + source.bytes.div_ceil(8), 0);
-    Memory::private(frame[begin..].as_mut_ptr().cast(), source.bytes).copy_from(source);
-}
-
-/// Returns the memory of a packet's data of `bytes` bytes.
-pub(crate) fn memory_of(data: &[u64], bytes: usize) -> Option<Memory> {
-    let is_there = bytes <= size_of_val(data);
-    is_there.then(|| Memory::private(data.as_ptr().cast_mut().cast(), bytes))
 }

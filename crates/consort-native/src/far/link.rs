@@ -7,15 +7,14 @@ use std::{
         Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
 use consort_fabric::{Nodes, Rank};
 
 use super::{
-    exposed::{ExposedBuffer, Exposures},
+    exposed::Exposures,
     memberships::{LeftGroup, Memberships},
-    packet::{self, Exposure, Packet, Request},
+    packet::{self, Packet, Request},
     pending_requests::PendingRequests,
     released::ReleasedNumbers,
     traffic::{Counts, Subject, Traffic},
@@ -23,14 +22,52 @@ use super::{
     transport::{Frame, Transport, TransportError},
     writes::Writes,
 };
-use crate::{memory::region::Memory, progress::deadlock::snapshot::Activity};
+use crate::progress::deadlock::snapshot::Activity;
 use consort_machine::system::clock;
 
 /// The number of words from which on a frame is sent without waiting for more packets.
 const FULL: usize = 1024;
 
+/// The link of a job's process to other processes, if a transport connects them.
+pub(crate) struct Net {
+    link: Option<Far>,
+    /// PEs with lower ranks are near: all PEs, or no PE if some are far.
+    near: u32,
+}
+
+impl Net {
+    /// Creates the link of a process, in a job of `pes` PEs, from its transport and the placement
+    /// of the PEs on the processes and on nodes.
+    pub(crate) fn new(transport: Option<(Box<dyn Transport>, [Nodes; 2])>, pes: u32) -> Self {
+        let link = transport.map(|(transport, placements)| Far::new(transport, pes, placements));
+        let has_far = link.as_ref().is_some_and(Far::has_far);
+        Self { link, near: if has_far { 0 } else { pes } }
+    }
+
+    #[inline]
+    pub(super) fn link(&self) -> Option<&Far> {
+        self.link.as_ref()
+    }
+
+    /// Returns whether a transport connects processes.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Returns whether a PE belongs to this process, as far as the transport knows.
+    pub(crate) fn is_own(&self, pe: Rank) -> bool {
+        self.link.as_ref().is_none_or(|link| link.is_own(pe))
+    }
+
+    /// Returns whether a PE is near, if that is certain without a look at its placement.
+    #[inline(always)]
+    pub(super) fn is_certainly_near(&self, pe: Rank) -> bool {
+        pe.0 < self.near
+    }
+}
+
 /// A process's end of a transport.
-pub(crate) struct Far {
+pub(super) struct Far {
     /// The placement of the PEs on the processes.
     processes: Nodes,
     own: u32,
@@ -40,14 +77,11 @@ pub(crate) struct Far {
     own_node: u32,
     has_far: bool,
     /// When a thread last looked, and when something last arrived or was in flight, in nanoseconds.
-    looked_ns: AtomicU64,
-    heard_ns: AtomicU64,
+    pub(super) looked_ns: AtomicU64,
+    pub(super) heard_ns: AtomicU64,
     pub(super) released: ReleasedNumbers,
     link: Mutex<Link>,
 }
-
-/// A PE that begins a call looks if no thread has for this long, in nanoseconds.
-const DUE_NS: u64 = 20_000;
 
 /// The state that one thread of the process uses at a time.
 pub(super) struct Link {
@@ -83,13 +117,7 @@ impl fmt::Debug for Far {
 }
 
 impl Far {
-    /// Creates this process's end of a transport, in a job of `pes` PEs, from the placement of the
-    /// PEs on the processes and on nodes. All PEs of a process must be on one node.
-    pub(crate) fn new(
-        transport: Box<dyn Transport>,
-        pes: u32,
-        [by_process, nodes]: [Nodes; 2],
-    ) -> Self {
+    fn new(transport: Box<dyn Transport>, pes: u32, [by_process, nodes]: [Nodes; 2]) -> Self {
         let processes = transport.processes();
         let own = transport.rank();
         let here = by_process.members(own, pes);
@@ -127,7 +155,7 @@ impl Far {
     }
 
     #[inline]
-    pub(crate) fn has_far(&self) -> bool {
+    pub(super) fn has_far(&self) -> bool {
         self.has_far
     }
 
@@ -136,30 +164,14 @@ impl Far {
         self.processes
     }
 
-    /// Returns whether no thread has looked for a while.
-    pub(crate) fn is_due(&self) -> bool {
-        clock::now_ns().saturating_sub(self.looked_ns.load(Relaxed)) > DUE_NS
-    }
-
     /// Records that a thread looks.
     pub(super) fn note_look(&self) {
         self.looked_ns.store(clock::now_ns(), Relaxed);
     }
 
-    /// Returns when a thread last looked. A wait for a far PE is worth testing once after each
-    /// look, which takes as long as the test.
-    pub(crate) fn last_look(&self) -> u64 {
-        self.looked_ns.load(Relaxed)
-    }
-
     /// Records that something has arrived or is in flight.
     pub(super) fn note_arrival(&self) {
         self.heard_ns.store(clock::now_ns(), Relaxed);
-    }
-
-    /// Returns for how long nothing has arrived or been in flight.
-    pub(crate) fn silence(&self) -> Duration {
-        Duration::from_nanos(clock::now_ns().saturating_sub(self.heard_ns.load(Relaxed)))
     }
 
     /// Returns the number of processes.
@@ -178,12 +190,12 @@ impl Far {
     }
 
     /// Returns whether a PE, by its rank in the world, belongs to this process.
-    pub(crate) fn is_own(&self, pe: Rank) -> bool {
+    pub(super) fn is_own(&self, pe: Rank) -> bool {
         self.process(pe) == self.own
     }
 
     /// Returns whether a PE, by its rank in the world, shares no memory with this process.
-    pub(crate) fn is_far(&self, pe: Rank) -> bool {
+    pub(super) fn is_far(&self, pe: Rank) -> bool {
         self.nodes.node(pe.0) != self.own_node
     }
 
@@ -201,27 +213,8 @@ impl Far {
     }
 
     /// Sends all queued packets.
-    pub(crate) fn flush(&self) {
+    pub(super) fn flush(&self) {
         self.link().flush();
-    }
-
-    /// Like [`Self::flush`], unless another thread has locked the link: that thread sends
-    /// everything when it is done.
-    pub(crate) fn flush_now(&self) {
-        if let Some(mut link) = self.try_link() {
-            link.flush();
-        }
-    }
-
-    /// Lets a far PE access memory, until the exposures of the owner's call end.
-    pub(crate) fn expose(&self, exposure: Exposure, memory: Memory, is_target: bool) {
-        self.link().exposures.add(exposure, ExposedBuffer { memory, is_target });
-    }
-
-    /// Ends all exposures of a member of a group in its call at a window position. Transfers may
-    /// still need the memory.
-    pub(super) fn end_exposures(&self, group: u64, owner: Rank, position: usize) {
-        self.link().exposures.end(group, owner, position);
     }
 }
 

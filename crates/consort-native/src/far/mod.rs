@@ -7,11 +7,13 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `distance` | decides whether a PE is near or far |
+//! | `pe` | a far PE: operations on its memory, also those in progress |
 //! | `transport` | the interface that carries frames of packets between processes |
 //! | `loopback` | a transport within one process, for tests |
 //! | `packet` | the packets of processes, encoded in words |
 //! | `link` | a process's end: packets wait in frames |
-//! | `rpc` | what PEs send to and request from the processes of far PEs |
+//! | `rpc` | messages and requests to the processes of PEs |
 //! | `pending_requests` | pending requests of a process, and the replies |
 //! | `dispatch` | the effect of a packet in the process that receives it |
 //! | `progress` | sending and delivering, and waits for replies |
@@ -19,7 +21,7 @@
 //! | `memberships` | the groups that PEs of this process are in, and those that they have left |
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | the state of transfers of long data, from memory to memory |
-//! | `bulk` | begins transfers, and waits for them |
+//! | `bulk` | serves the transfers of other processes, and waits for transfers |
 //! | `traffic` | how many packets of each group were sent and received |
 //! | `report`, `census` | what the PEs of all processes wait for, to find deadlocks |
 //! | `writes` | puts into the memory of others, and which of them are complete |
@@ -28,18 +30,20 @@
 mod bulk;
 pub(crate) mod census;
 mod coordinator;
-pub(crate) mod dispatch;
+mod dispatch;
+mod distance;
 mod exposed;
 pub(crate) mod link;
 pub(crate) mod loopback;
 mod memberships;
 pub(crate) mod packet;
+pub(crate) mod pe;
 mod pending_requests;
 pub(crate) mod progress;
 mod released;
 mod report;
 mod rpc;
 mod traffic;
-pub(crate) mod transfers;
+mod transfers;
 pub(crate) mod transport;
 mod writes;

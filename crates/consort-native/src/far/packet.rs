@@ -11,7 +11,7 @@
 
 use consort_fabric::{Atomic, Rank, Signal};
 
-use crate::{directory::groups::GroupKey, heap::word::Width};
+use crate::{directory::groups::GroupKey, heap::word::Width, memory::region::Memory};
 
 /// A field of a packet, in one or more words.
 pub(super) trait Field: Sized {
@@ -292,6 +292,19 @@ pub(super) fn words_of_field(field: &impl Field) -> Vec<u64> {
     let mut words = Vec::new();
     field.write(&mut words);
     words
+}
+
+/// Appends the contents of some memory to a frame, as data of a packet.
+pub(super) fn append_memory(frame: &mut Vec<u64>, source: Memory) {
+    let begin = frame.len();
+    frame.resize(begin + source.bytes.div_ceil(8), 0);
+    Memory::private(frame[begin..].as_mut_ptr().cast(), source.bytes).copy_from(source);
+}
+
+/// Returns the memory of a packet's data of `bytes` bytes.
+pub(super) fn memory_of(data: &[u64], bytes: usize) -> Option<Memory> {
+    let is_there = bytes <= size_of_val(data);
+    is_there.then(|| Memory::private(data.as_ptr().cast_mut().cast(), bytes))
 }
 
 /// Takes the first packet, with its data, from a frame.

@@ -1,6 +1,7 @@
 //! Sending and delivering packets, and waits for replies.
 
 use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
@@ -12,20 +13,23 @@ use super::{
     packet::{Packet, Request},
 };
 use crate::launch::{failure::Failure, job::Job, reason};
-use consort_machine::wait::spin_budget::nap_after;
+use consort_machine::{system::clock, wait::spin_budget::nap_after};
 
 /// How long processes wait for the others when they end in a failed job: first the process that
 /// should report why the job has failed, then the other processes.
 const SHUTDOWN_LIMITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
+/// A PE that begins a call looks if no thread has for this long, in nanoseconds.
+const DUE_NS: u64 = 20_000;
 /// How long a thread yields before it naps between two looks for a reply.
 const YIELDS: Duration = Duration::from_micros(200);
 
 /// The result of a thread's look for packets of far PEs.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Received {
     /// The thread has not looked, because another thread is looking.
     Busy,
     /// Nothing has arrived.
+    #[default]
     Nothing,
     /// Something has arrived.
     Something,
@@ -33,49 +37,100 @@ pub(crate) enum Received {
 
 /// The pauses of a thread between looks.
 #[derive(Default)]
-pub(crate) struct PollBackoff(Option<Instant>);
+pub(super) struct PollBackoff(Option<Instant>);
 
 impl PollBackoff {
     /// Returns how long the thread has waited.
-    pub(crate) fn waited(&self) -> Duration {
+    pub(super) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
-    pub(crate) fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         let waited = self.0.get_or_insert_with(Instant::now).elapsed();
         if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
     }
 }
 
-impl Far {
-    /// Ends all processes including this one, unless a thread keeps the link locked for long.
-    pub(crate) fn abort(&self, status: u8) {
-        let mut backoff = PollBackoff::default();
-        while backoff.waited() < SHUTDOWN_LIMITS[0] {
-            if let Some(mut link) = self.try_link() {
-                return link.transport.abort(status);
-            }
-            backoff.pause();
-        }
-    }
+fn ns_since(then: &AtomicU64) -> u64 {
+    clock::now_ns().saturating_sub(then.load(Relaxed))
 }
 
+/// Progress. Without far PEs there is nothing to do.
 impl Job {
     /// Sends what is queued for far PEs, and delivers what they have sent, unless another thread is
     /// doing so.
     #[inline]
     pub(crate) fn serve(&self) {
-        if let Some(far) = self.far() {
-            self.serve_far(far, usize::MAX);
-        }
+        self.with_far(|far| self.serve_far(far, usize::MAX));
     }
 
     /// Like [`Self::serve`], but delivers only one frame, because its contents may end the wait of
     /// the PE that looks.
-    pub(crate) fn look(&self, far: &Far) -> Received {
-        self.serve_far(far, 1)
+    pub(crate) fn look(&self) -> Received {
+        self.with_far(|far| self.serve_far(far, 1))
     }
 
+    /// Sends what is queued.
+    #[inline]
+    pub(crate) fn flush(&self) {
+        self.with_far(Far::flush);
+    }
+
+    /// Like [`Self::flush`], unless another thread uses the link: that thread sends everything when
+    /// it is done.
+    pub(crate) fn flush_now(&self) {
+        self.with_far(|far| far.try_link().map(|mut link| link.flush()));
+    }
+
+    /// Returns whether a PE that begins a call should look, because no thread has for a while.
+    pub(crate) fn is_look_due(&self) -> bool {
+        self.far().is_none_or(|far| ns_since(&far.looked_ns) > DUE_NS)
+    }
+
+    /// Returns when a thread last looked. A wait for a far PE is worth testing once after each
+    /// look, which takes as long as the test.
+    pub(crate) fn last_look(&self) -> u64 {
+        self.with_far(|far| far.looked_ns.load(Relaxed))
+    }
+
+    /// Returns for how long nothing has arrived or been in flight, if there are far PEs.
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        self.far().map(|far| Duration::from_nanos(ns_since(&far.heard_ns)))
+    }
+
+    /// Waits until `test` finds something, in a job with far PEs. Returns `None` in other jobs.
+    #[inline]
+    pub(crate) fn wait_far<R>(&self, test: impl Fn() -> Option<R>) -> Option<R> {
+        self.far()?;
+        let mut backoff = PollBackoff::default();
+        loop {
+            self.serve();
+            if let Some(found) = test() {
+                return Some(found);
+            }
+            backoff.pause();
+        }
+    }
+
+    /// Waits until all puts to far PEs are complete.
+    #[inline(always)]
+    pub(crate) fn settle(&self) {
+        self.with_far(|far| self.settle_far(far));
+    }
+
+    /// Like [`Self::settle`], but only if a long put may not be complete. Far PEs carry out
+    /// everything else in order.
+    #[inline(always)]
+    pub(crate) fn settle_long(&self) {
+        self.with_far(|far| {
+            if far.link().writes.has_pending_long_puts() {
+                self.settle_far(far);
+            }
+        });
+    }
+}
+
+impl Job {
     /// Sends what is queued, and delivers up to `frames` frames.
     #[cold]
     fn serve_far(&self, far: &Far, frames: usize) -> Received {
@@ -113,7 +168,7 @@ impl Job {
 
     /// Delivers the packets that have arrived from a process.
     fn deliver_or_fail(&self, far: &Far, link: &mut Link, from: u32) {
-        if self.deliver_from(far, link, from).is_none() {
+        if self.deliver_from(link, from).is_none() {
             let reason = "its process sent what another does not understand";
             self.fail_for(far, link, from, reason.to_owned());
         }
@@ -132,7 +187,7 @@ impl Job {
     }
 
     /// Waits for the reply to a request. `None` if the job fails first.
-    pub(crate) fn await_reply(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
+    fn await_reply(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
         let mut backoff = PollBackoff::default();
         loop {
             self.serve();
@@ -148,7 +203,7 @@ impl Job {
     }
 
     /// Sends a request to the process of a PE, and waits for the reply.
-    pub(crate) fn request(
+    pub(super) fn request(
         &self,
         far: &Far,
         pe: Rank,
@@ -161,7 +216,7 @@ impl Job {
 
     /// Waits until far PEs have carried out everything that this process has sent them.
     #[cold]
-    pub(crate) fn settle(&self, far: &Far) {
+    pub(super) fn settle_far(&self, far: &Far) {
         for id in far.request_fences() {
             if self.await_reply(far, id).is_none() {
                 return;
@@ -170,15 +225,30 @@ impl Job {
     }
 
     /// Reports to the other processes why this one has failed.
-    pub(crate) fn announce_failure(&self, far: &Far, reason: &[u64]) {
-        far.link().send_to_all(&Packet::Failed {}, reason);
+    pub(crate) fn announce_failure(&self, reason: &[u64]) {
+        self.with_far(|far| far.link().send_to_all(&Packet::Failed {}, reason));
     }
 
     /// Reports, once, that the programs of this process have ended.
-    pub(crate) fn announce_end(&self, far: &Far) {
-        let mut link = far.link();
+    pub(crate) fn announce_end(&self) {
+        let Some(link) = self.link() else { return };
+        let mut link = link.link();
         if !std::mem::replace(&mut link.has_ended, true) {
             link.send_to_all(&Packet::Ended {}, &[]);
+        }
+    }
+
+    /// Ends all processes with an exit status, if a transport connects them. For a program whose
+    /// process exits at once. Does nothing otherwise, or if a thread keeps the link locked for
+    /// long.
+    pub fn abort(&self, status: u8) {
+        let Some(link) = self.link() else { return };
+        let mut backoff = PollBackoff::default();
+        while backoff.waited() < SHUTDOWN_LIMITS[0] {
+            if let Some(mut link) = link.try_link() {
+                return link.transport.abort(status);
+            }
+            backoff.pause();
         }
     }
 
@@ -199,12 +269,13 @@ impl Job {
         SHUTDOWN_LIMITS[usize::from(!speaks)]
     }
 
-    /// Waits until the programs of all processes have ended, and closes the transport. In a job
-    /// that has failed, it waits only for a while.
+    /// Waits until the programs of all processes have ended, and closes the transport, if there is
+    /// one. In a job that has failed, it waits only for a while.
     ///
     /// Then each process announces that it sends nothing more, and waits for the announcements of
     /// all others. It has received everything that was sent before them.
-    pub(crate) fn shut_down(&self, far: &Far) {
+    pub(crate) fn shut_down(&self) {
+        let Some(far) = self.link() else { return };
         let (mut backoff, mut since_failure) = (PollBackoff::default(), None);
         loop {
             self.serve_far(far, usize::MAX);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use consort_fabric::Rank;
 
 use super::{
-    link::{Far, Link},
+    link::Link,
     memberships::{LastCalls, LeftGroup},
     packet::Field,
     traffic::Counts,
@@ -134,10 +134,10 @@ impl Report {
 impl Job {
     /// Returns what the PEs of this process do. `None` if the job has failed, a record cannot be
     /// read, or a group's memory cannot be mapped.
-    pub(super) fn report(&self, far: &Far, link: &mut Link) -> Option<Report> {
+    pub(super) fn report(&self, link: &mut Link) -> Option<Report> {
         let directory = self.directory()?;
         let world = self.world_memory();
-        let own = || (0..self.config().pes).map(Rank).filter(|&pe| far.is_own(pe));
+        let own = || (0..self.config().pes).map(Rank).filter(|&pe| self.is_here(pe));
         let (left_below, left) = link.memberships.left();
         let is_quiet = link.is_quiet();
         let mut report = Report { is_quiet, left, left_below, ..Report::default() };
@@ -157,7 +157,7 @@ impl Job {
         for number in link.memberships.groups() {
             let Some((at, pes)) = directory.group(number) else { continue };
             let memory = self.group_memory(at, pes)?;
-            let group = self.report_of(far, &report, number, &memory);
+            let group = self.report_of(&report, number, &memory);
             moves = moves.wrapping_add(group.activity.moves);
             let Counts { sent, received } = link.traffic.of(number);
             let activity = Activity { sent, received, ..group.activity };
@@ -176,23 +176,17 @@ impl Job {
 
     /// Returns what the PEs of this process have done in a group that they leave, without its
     /// packets.
-    pub(super) fn left(&self, far: &Far, group: u64) -> LeftGroup {
+    pub(super) fn left(&self, group: u64) -> LeftGroup {
         let place = self.directory().and_then(|directory| directory.group(group));
         let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
-        let group = memory.map(|memory| self.report_of(far, &Report::default(), group, &memory));
+        let group = memory.map(|memory| self.report_of(&Report::default(), group, &memory));
         let GroupReport { last_calls, activity, .. } = group.unwrap_or_default();
         LeftGroup { last_calls, activity }
     }
 
-    fn report_of(
-        &self,
-        far: &Far,
-        report: &Report,
-        number: u64,
-        memory: &GroupMemory,
-    ) -> GroupReport {
+    fn report_of(&self, report: &Report, number: u64, memory: &GroupMemory) -> GroupReport {
         let members = || memory.members().filter_map(|rank| Some((rank, memory.in_world(rank)?)));
-        let own = members().filter(|(_, pe)| far.is_own(*pe));
+        let own = members().filter(|(_, pe)| self.is_here(*pe));
         let is_here = |pe_report: &PeReport| match pe_report {
             PeReport::Waits { wait: WaitReason::In(wait), .. } => wait.group == number,
             _ => false,

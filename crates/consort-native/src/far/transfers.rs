@@ -20,16 +20,16 @@ use super::{
 };
 
 /// A get of at least this many bytes is a transfer.
-pub(crate) const LONG_GET: usize = 4 << 10;
+pub(super) const LONG_GET: usize = 4 << 10;
 /// A put of at least this many bytes is a transfer. Below this, a copy costs less than another
 /// message.
-pub(crate) const LONG_PUT: usize = 16 << 10;
+pub(super) const LONG_PUT: usize = 16 << 10;
 /// The maximum number of spare buffers.
 const MOST_SPARE: usize = 8;
 
 /// A pull for a get of this process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PendingGet {
+pub(super) struct PendingGet {
     pub(super) process: u32,
     pub(super) tag: u32,
     pub(super) transfer: Transfer,

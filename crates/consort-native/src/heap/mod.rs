@@ -6,10 +6,8 @@
 //! | `word` | atomic operations of 4 and 8 bytes |
 //! | `staging` | copies of private buffers, for peers of other processes |
 //! | `one_sided` | puts, gets, atomics and signals, for any thread |
-//! | `far` | the same operations on the heaps of far PEs |
 
 pub(crate) mod block;
-mod far;
 pub(crate) mod one_sided;
 pub(crate) mod staging;
 pub(crate) mod word;

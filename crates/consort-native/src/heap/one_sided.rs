@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "refers to words of the heaps")]
 
 use std::{
+    iter::once,
     sync::atomic::{
         AtomicU64,
         Ordering::{Relaxed, Release, SeqCst},
@@ -32,7 +33,7 @@ use consort_machine::wait::spin_budget::SpinBudget;
 /// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]
 pub struct OneSided<'j> {
-    pub(super) job: &'j Job,
+    job: &'j Job,
     me: Rank,
 }
 
@@ -57,7 +58,7 @@ impl<'j> OneSided<'j> {
     #[inline]
     #[must_use]
     pub fn failed_far(&self) -> Option<&'j Job> {
-        Some(self.job).filter(|job| job.far().is_some() && job.is_poisoned())
+        Some(self.job).filter(|job| job.has_far() && job.is_poisoned())
     }
 
     /// Returns `bytes` of the heap of `pe`, starting at offset `at`.
@@ -65,9 +66,8 @@ impl<'j> OneSided<'j> {
     /// # Panics
     /// When they reach beyond the heap.
     #[inline(always)]
-    pub(super) fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
-        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
-        assert!(inside, "what is accessed must lie in the heap");
+    fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
+        assert!(self.job.has_in_memory(at, bytes), "what is accessed must lie in the heap");
         let at = self.job.heap(pe).wrapping_add(at);
         Memory { at, bytes, shared: Some(SharedExtent::WORDS) }
     }
@@ -88,25 +88,66 @@ impl<'j> OneSided<'j> {
         HeapWord::new(cell, at, width)
     }
 
+    /// Copies memory to offset `at` of the heap of `to`, without waking the PE.
+    #[inline(always)]
+    fn put_memory(&self, to: Rank, at: usize, source: Memory) {
+        match self.job.far_to(to) {
+            Some(far) => far.put_to_heap(at, source),
+            None => self.heap(to, at, source.bytes).copy_from(source),
+        }
+    }
+
+    /// Copies parts of the heap of `from`: each from an offset, into some memory.
+    #[inline(always)]
+    fn get_memory(&self, from: Rank, parts: impl Iterator<Item = (usize, Memory)>) {
+        if let Some(far) = self.job.far_to(from) {
+            return far.get_from_heap(parts);
+        }
+        parts.for_each(|(at, target)| target.copy_from(self.heap(from, at, target.bytes)));
+    }
+
     /// Copies `data` to offset `at` of the heap of `to`.
     #[inline]
     pub fn put<T: Pod>(&self, to: Rank, at: usize, data: &[T]) {
-        let source = private(data.as_ptr(), data.len());
-        if let Some(far) = self.job.far_to(to) {
-            return self.put_far(far, to, at, source);
-        }
-        self.heap(to, at, source.bytes).copy_from(source);
+        self.put_memory(to, at, private(data.as_ptr(), data.len()));
+        self.job.wake(to);
+    }
+
+    /// Copies `bytes` from any memory to offset `at` of the memory of `to`.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes`.
+    ///
+    /// # Panics
+    /// When the bytes reach beyond the memory of `to`.
+    pub unsafe fn put_bytes(&self, to: Rank, at: usize, source: *const u8, bytes: usize) {
+        self.put_memory(to, at, Memory::private(source.cast_mut(), bytes));
         self.job.wake(to);
     }
 
     /// Copies from offset `at` of the heap of `from` into `data`.
     #[inline]
     pub fn get<T: Pod>(&self, from: Rank, at: usize, data: &mut [T]) {
-        let target = private(data.as_mut_ptr(), data.len());
-        if let Some(far) = self.job.far_to(from) {
-            return self.get_far(far, from, [(at, target)].into_iter());
-        }
-        target.copy_from(self.heap(from, at, target.bytes));
+        self.get_memory(from, once((at, private(data.as_mut_ptr(), data.len()))));
+    }
+
+    /// Copies blocks of `bytes` from the memory of `from`. Each block goes from an offset there to
+    /// a local address, where others may access it.
+    ///
+    /// # Safety
+    /// The addresses are writable for `bytes`, and so are the 8-byte words around them.
+    ///
+    /// # Panics
+    /// When a block reaches beyond the memory of `from`.
+    pub unsafe fn get_blocks(
+        &self,
+        from: Rank,
+        blocks: impl Iterator<Item = (usize, *mut u8)>,
+        bytes: usize,
+    ) {
+        let shared = Some(SharedExtent::WORDS);
+        let part = |(offset, at)| (offset, Memory { at, bytes, shared });
+        self.get_memory(from, blocks.map(part));
     }
 
     /// Computes `data[i] = data[i] (op) heap[i]` for each element, from offset `at` on.
@@ -115,7 +156,7 @@ impl<'j> OneSided<'j> {
         if let Some(far) = self.job.far_to(from) {
             let mut copy = data.to_vec();
             let theirs = private(copy.as_mut_ptr(), copy.len());
-            self.get_far(far, from, [(at, theirs)].into_iter());
+            far.get_from_heap(once((at, theirs)));
             return own.combine(kernel, own, theirs);
         }
         let theirs = self.heap(from, at, own.bytes);
@@ -133,14 +174,8 @@ impl<'j> OneSided<'j> {
         (at, stride): (usize, usize),
         (data, data_stride): (&[T], usize),
     ) {
-        let far = self.job.far_to(to);
-        for (element, place) in data.iter().step_by(data_stride).zip(places::<T>(at, stride)) {
-            if let Some(far) = far {
-                self.put_far(far, to, place, private(element, 1));
-                continue;
-            }
-            self.heap(to, place, size_of::<T>()).copy_from(private(element, 1));
-        }
+        let elements = data.iter().step_by(data_stride).zip(places::<T>(at, stride));
+        elements.for_each(|(element, place)| self.put_memory(to, place, private(element, 1)));
         self.job.wake(to);
     }
 
@@ -155,14 +190,8 @@ impl<'j> OneSided<'j> {
         (at, stride): (usize, usize),
         (data, data_stride): (&mut [T], usize),
     ) {
-        let elements = data.iter_mut().step_by(data_stride).zip(places::<T>(at, stride));
-        if let Some(far) = self.job.far_to(from) {
-            let part = |(element, place): (&mut T, usize)| (place, private(element, 1));
-            return self.get_far(far, from, elements.map(part));
-        }
-        for (element, place) in elements {
-            private(element, 1).copy_from(self.heap(from, place, size_of::<T>()));
-        }
+        let elements = data.iter_mut().step_by(data_stride).map(|element| private(element, 1));
+        self.get_memory(from, places::<T>(at, stride).zip(elements));
     }
 
     /// Copies `data` to offset `at` of the heap of `to`, then signals the word at offset `word` of
@@ -176,11 +205,7 @@ impl<'j> OneSided<'j> {
         (word, width): (usize, Width),
         how: Signal,
     ) {
-        let source = private(data.as_ptr(), data.len());
-        match self.job.far_to(to) {
-            Some(far) => self.put_far(far, to, at, source),
-            None => self.heap(to, at, source.bytes).copy_from(source),
-        }
+        self.put_memory(to, at, private(data.as_ptr(), data.len()));
         self.signal(to, word, width, how);
     }
 
@@ -189,7 +214,7 @@ impl<'j> OneSided<'j> {
     #[inline]
     pub fn signal(&self, to: Rank, word: usize, width: Width, how: Signal) {
         if let Some(far) = self.job.far_to(to) {
-            return self.signal_far(far, to, word, width, how);
+            return far.signal(word, width, how);
         }
         self.word(to, word, width).signal(how);
         self.job.wake(to);
@@ -200,7 +225,7 @@ impl<'j> OneSided<'j> {
     #[inline]
     pub fn atomic(&self, pe: Rank, word: usize, width: Width, operation: Atomic) -> u64 {
         if let Some(far) = self.job.far_to(pe) {
-            return self.atomic_far(far, pe, word, width, operation);
+            return far.atomic(word, width, operation);
         }
         let before = self.word(pe, word, width).atomic(operation);
         if operation != Atomic::Load {
@@ -221,11 +246,7 @@ impl<'j> OneSided<'j> {
     #[inline(always)]
     pub fn fence_in_order(&self) {
         fence(Release);
-        if let Some(far) = self.job.far()
-            && far.has_pending_long_puts()
-        {
-            self.job.settle(far);
-        }
+        self.job.settle_long();
     }
 
     /// Waits until all puts of this thread are complete.
@@ -238,9 +259,13 @@ impl<'j> OneSided<'j> {
     /// Waits until all puts to far PEs are complete.
     #[inline(always)]
     pub fn settle(&self) {
-        if let Some(far) = self.job.far() {
-            self.job.settle(far);
-        }
+        self.job.settle();
+    }
+
+    /// Sends what is queued for far PEs, and delivers what they have sent.
+    #[inline]
+    pub fn progress(&self) {
+        self.job.serve();
     }
 
     #[inline(always)]
@@ -293,7 +318,7 @@ impl<'j> OneSided<'j> {
             Some(found) => Some(Ok(found)),
             None => self.job.is_poisoned().then_some(Err(Poisoned)),
         };
-        if let Some(found) = self.wait_far(test) {
+        if let Some(found) = self.job.wait_far(test) {
             return found;
         }
         let budget = SpinBudget::for_guest();
@@ -328,8 +353,7 @@ impl<'j> OneSided<'j> {
     #[inline(always)]
     #[must_use]
     pub fn address(&self, pe: Rank, at: usize, bytes: usize) -> Option<*mut u8> {
-        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
-        let is_reached = inside && self.job.far_to(pe).is_none();
+        let is_reached = self.job.has_in_memory(at, bytes) && !self.job.is_far(pe);
         is_reached.then(|| self.job.heap(pe).wrapping_add(at))
     }
 

@@ -48,22 +48,12 @@ impl Job {
     /// Records that the programs of this process have ended, if the PEs are processes. They have
     /// ended successfully unless the job has failed.
     pub fn end(&self) {
-        if let Some(link) = self.link() {
-            return self.announce_end(link);
-        }
+        self.announce_end();
         if let Some(joined) = self.own_joined() {
             joined.end();
             if joined.have_all_ended() {
                 self.wake_all();
             }
-        }
-    }
-
-    /// Ends all processes with an exit status, if a transport connects them. For a program whose
-    /// process exits at once. Does nothing otherwise.
-    pub fn abort(&self, status: u8) {
-        if let Some(link) = self.link() {
-            link.abort(status);
         }
     }
 
@@ -105,9 +95,7 @@ impl Job {
     /// Waits until the programs of all PEs have ended successfully, if the PEs are processes. Also
     /// returns if the job has failed.
     pub fn await_end(&self) {
-        if let Some(link) = self.link() {
-            return self.shut_down(link);
-        }
+        self.shut_down();
         if let Some(joined) = self.own_joined() {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
             let place = self.parking_slot(joined.member.rank());

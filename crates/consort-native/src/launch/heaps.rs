@@ -24,9 +24,7 @@ impl Job {
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let SegmentLayout { heaps, heap_stride, .. } = self.layout;
-        if pe.0 >= self.near {
-            self.assert_near(pe);
-        }
+        self.assert_near(pe);
         self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
     }
 
@@ -35,6 +33,12 @@ impl Job {
     #[inline(always)]
     pub fn memory_bytes(&self) -> usize {
         self.layout.memory_bytes
+    }
+
+    /// Returns whether `bytes` bytes from offset `at` on are in the memory of a PE.
+    #[inline(always)]
+    pub(crate) fn has_in_memory(&self, at: usize, bytes: usize) -> bool {
+        at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes())
     }
 
     /// Returns the offset of a PE's static variables from its heap.
@@ -84,11 +88,8 @@ impl Job {
 
     /// Returns whether core files of this process may contain the heap of a PE.
     fn shows(&self, pe: Rank) -> bool {
-        match (self.own(), self.link()) {
-            (Some(own), _) => own == pe,
-            (None, Some(link)) => link.is_own(pe),
-            (None, None) => self.config().pes <= SHOWN_HEAPS,
-        }
+        let is_only_process = self.own().is_none() && !self.net.is_linked();
+        self.is_here(pe) && (!is_only_process || self.config().pes <= SHOWN_HEAPS)
     }
 
     /// Returns how many bytes at the beginning of each heap core files may contain. If the memory

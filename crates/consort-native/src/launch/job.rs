@@ -26,7 +26,7 @@ use crate::{
         groups::GroupPlace,
         lock::{Directory, LockedDirectory},
     },
-    far::{link::Far, transport::Transport},
+    far::{link::Net, transport::Transport},
     heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
     processes::member::{BeginError, JoinError, JoinedLaunch, Member},
@@ -70,13 +70,10 @@ pub struct Job {
     /// For each PE of this process, the memory in which it exposes private buffers. Only if PEs of
     /// other processes are near.
     staging: Box<[Option<Staging>]>,
-    /// This process's end of the transport, if the PEs belong to processes with a transport between
-    /// them.
-    pub(super) link: Option<Far>,
+    /// The link to other processes, if a transport connects them.
+    pub(crate) net: Net,
     /// The extents in which PEs of several processes expose private buffers.
     pub(crate) extents: Arc<StagingExtents>,
-    /// PEs with lower ranks are near: all PEs, or no PE if some are far.
-    pub(super) near: u32,
 }
 
 /// The reason why a process has no job.
@@ -142,20 +139,7 @@ impl Job {
         transport: Box<dyn Transport>,
         placements: [Nodes; 2],
     ) -> Result<Arc<Self>, HeapError> {
-        let link = Far::new(transport, memory.config.pes, placements);
-        Self::over(memory, None, Some(link))
-    }
-
-    /// Returns the link to far PEs, if there are any.
-    #[inline]
-    pub(crate) fn far(&self) -> Option<&Far> {
-        self.link().filter(|link| link.has_far())
-    }
-
-    /// Returns this process's end of a transport, if there is one. A forked child has none.
-    #[inline]
-    pub(super) fn link(&self) -> Option<&Far> {
-        self.link.as_ref().filter(|_| self.is_current())
+        Self::over(memory, None, Some((transport, placements)))
     }
 
     /// Returns the state of this process's next launch. The launcher's other processes share it,
@@ -193,7 +177,7 @@ impl Job {
     fn over(
         memory: JobMemory,
         joined: Option<JoinedLaunch>,
-        link: Option<Far>,
+        transport: Option<(Box<dyn Transport>, [Nodes; 2])>,
     ) -> Result<Arc<Self>, HeapError> {
         let JobMemory { config, form, segment, backing } = memory;
         let SegmentForm { layout, heap_bytes, .. } = form;
@@ -204,20 +188,18 @@ impl Job {
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
         let world = locked.group_place(0).ok_or(HeapError::Failed)?;
         drop(locked);
+        let net = Net::new(transport, config.pes);
         let staging = |pe: Rank| {
             let place = config.nodes.place(pe.0) as usize;
             let at = layout.staging + place * layout.staging_bytes;
-            let is_here = match (&joined, &link) {
-                (Some(joined), _) => joined.member.rank() == pe,
-                (None, Some(link)) => link.is_own(pe),
-                (None, None) => false,
+            let is_here = match &joined {
+                Some(joined) => joined.member.rank() == pe,
+                None => net.is_own(pe),
             };
             is_here.then(|| Staging::new(&segment, at..at + layout.staging_bytes, &extents))
         };
         let staged = if layout.staging_bytes > 0 { config.pes } else { 0 };
         let staging = (0..staged).map(Rank).map(staging).collect();
-        let has_far = link.as_ref().is_some_and(Far::has_far);
-        let pes = config.pes;
         Ok(Arc::new(Self {
             _child_failure: ChildFailure::new(&segment, layout.states, config.pes as usize),
             process: ProcessToken::current(),
@@ -232,8 +214,7 @@ impl Job {
             number: NEXT.fetch_add(1, Relaxed),
             joined,
             staging,
-            near: if has_far { 0 } else { pes },
-            link,
+            net,
             extents,
         }))
     }
@@ -358,10 +339,8 @@ impl Job {
     #[cold]
     pub fn poison(&self, failure: &Failure) {
         let reason = reason::encode(failure);
-        if self.claim(&reason)
-            && let Some(far) = self.far()
-        {
-            self.announce_failure(far, &reason);
+        if self.claim(&reason) {
+            self.announce_failure(&reason);
         }
     }
 

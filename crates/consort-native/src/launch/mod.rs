@@ -12,7 +12,7 @@
 //! | `children` | the job in forked children |
 //! | `presence` | whether a thread runs a PE |
 //! | `pairwise` | the longest message that two PEs exchange in lines that both write |
-//! | `distance` | which PEs are near, and which are far |
+//! | `groups` | the memory of groups |
 //! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
@@ -22,10 +22,10 @@ pub(crate) mod call_number;
 mod children;
 pub(crate) mod config;
 pub(crate) mod config_error;
-mod distance;
 pub(crate) mod ending;
 pub(crate) mod failure;
 pub(crate) mod form;
+mod groups;
 pub(crate) mod heap_size;
 mod heaps;
 pub(crate) mod job;

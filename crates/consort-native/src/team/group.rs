@@ -362,9 +362,7 @@ impl Group {
                 self.notify(peer, at, 1);
             }
         }
-        if let Some(far) = self.job.far() {
-            far.flush();
-        }
+        self.job.flush();
     }
 
     pub(crate) fn others(&self) -> impl Iterator<Item = Rank> + use<> {

@@ -23,7 +23,7 @@ impl Group {
     /// Returns whether all other near members have begun this member's call `call`.
     pub(crate) fn have_begun(&self, call: u64) -> bool {
         let word = self.word(call);
-        let is_far = |peer| self.job.far().is_some_and(|far| far.is_far(self.in_world(peer)));
+        let is_far = |peer| self.job.is_far(self.in_world(peer));
         self.others().all(|peer| is_far(peer) || self.memory.has_begun(peer, call, word))
     }
 
@@ -95,7 +95,7 @@ impl Group {
     fn has_left(&self, peer: Rank) -> bool {
         let job = &self.job;
         let world = || job.world_memory();
-        job.far().is_none() && world().has_finished(self.in_world(peer), job.region())
+        !job.has_far() && world().has_finished(self.in_world(peer), job.region())
     }
 
     /// Looks for a peer that has finished after more calls than this member has made, and fails the

@@ -1,20 +1,13 @@
 //! Notifies members of what was stored for them; sends packets to far members.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use consort_fabric::Rank;
 
 use super::group::Group;
-use crate::{
-    far::packet::{Packet, Request},
-    inbox::geometry::LINE_WORDS,
-};
+use crate::{far::pe::PendingReplies, inbox::geometry::LINE_WORDS};
 
-/// Requests to the processes of far members. Whatever they sent earlier has arrived before the
-/// replies.
+/// Requests to the processes of far members.
 pub(crate) struct MemberFence<'g> {
-    group: &'g Group,
-    left: Vec<u64>,
+    replies: PendingReplies<'g>,
     /// Whether all had replied at the last check.
     is_over: bool,
 }
@@ -23,16 +16,7 @@ impl MemberFence<'_> {
     /// Returns whether all had replied before the previous check. If so, everything that arrived
     /// before the replies has been looked for since, and the PE's own operations have processed it.
     pub(crate) fn is_over(&mut self) -> bool {
-        let reply = |id| self.group.job.far().is_none_or(|far| far.take_reply(id).is_some());
-        self.left.retain(|&id| !reply(id));
-        std::mem::replace(&mut self.is_over, self.left.is_empty())
-    }
-}
-
-impl Drop for MemberFence<'_> {
-    fn drop(&mut self) {
-        let Some(far) = self.group.job.far() else { return };
-        self.left.iter().for_each(|&id| far.forget_request(id));
+        std::mem::replace(&mut self.is_over, self.replies.are_all_there())
     }
 }
 
@@ -48,45 +32,32 @@ impl Group {
     #[cold]
     pub(crate) fn notify(&self, to: Rank, at: usize, words: usize) -> bool {
         let to = self.in_world(to);
-        match self.job.far().filter(|far| far.is_far(to)) {
-            None => {
-                self.job.wake_now(to);
-                false
-            }
-            Some(far) => {
-                let words = &self.memory.words[at..at + words];
-                let packet = Packet::Words { group: self.number, to, at };
-                far.send(to, &packet, |frame| {
-                    frame.extend(words.iter().map(|word| word.load(Relaxed)))
-                });
-                true
-            }
+        let far = self.job.far_to(to);
+        match far {
+            Some(far) => far.send_words(self.number, at, &self.memory.words[at..at + words]),
+            None => self.job.wake_now(to),
         }
+        far.is_some()
     }
 
     /// Sends a request to the processes of far members. A reply shows that whatever its process
     /// sent before has arrived.
     #[cold]
     pub(crate) fn fence_far_members(&self) -> MemberFence<'_> {
-        let mut left = Vec::new();
-        if let Some(far) = self.job.far() {
-            let others = self.others().map(|peer| self.in_world(peer));
-            let ask = |peer| far.request(peer, Request::Fence {}, |_| ());
-            left.extend(others.filter(|&peer| far.is_far(peer)).map(ask));
-            far.flush();
-        }
-        MemberFence { group: self, left, is_over: false }
+        let others = self.others().map(|peer| self.in_world(peer));
+        MemberFence { replies: self.job.fence_pes(others), is_over: false }
     }
 
     /// Requests the words that far members publish from their processes. Skips a process that has
     /// not yet replied to the previous request.
     #[cold]
     pub(crate) fn request_published(&self) {
-        let Some(far) = self.job.far() else { return };
-        for member in self.others().filter(|&peer| far.is_far(self.in_world(peer))) {
-            far.request_published(self.in_world(member), self.number, member);
+        for member in self.others() {
+            if let Some(far) = self.job.far_to(self.in_world(member)) {
+                far.request_published(self.number, member);
+            }
         }
-        far.flush();
+        self.job.flush();
     }
 }
 

@@ -74,7 +74,7 @@ impl DeadlockDetector {
         beats.shares = shares;
         if beats.wait.is_none() {
             beats.waits += 1;
-            self.census.begin_wait(job.far());
+            self.census.begin_wait(job);
         }
         beats.wait = Some(match call {
             Some((call, awaited)) => WaitReason::In(CallWait {
@@ -87,17 +87,13 @@ impl DeadlockDetector {
         });
         own.write(&beats);
         // One PE of a process runs the detection for all.
-        let is_served = |pe: Rank| job.far().is_none_or(|far| far.is_own(pe));
         let is_first = !(0..me.0)
             .map(Rank)
-            .any(|pe| is_served(pe) && job.states[pe.index()].heartbeat.is_waiting());
+            .any(|pe| job.is_watched_here(pe) && job.states[pe.index()].heartbeat.is_waiting());
         if !is_first {
             return;
         }
-        let failure = match job.far() {
-            Some(far) => self.census.look(job, far),
-            None => self.look(job),
-        };
+        let failure = if job.has_far() { self.census.look(job) } else { self.look(job) };
         if let Some(failure) = failure {
             job.poison(&failure);
         }
