@@ -22,6 +22,7 @@ mod flow;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod forks;
 mod forms;
+mod forms_random;
 mod gigabyte;
 mod handles;
 mod idling;
