@@ -66,6 +66,15 @@ pub enum DisplacementsError {
         /// The PE of the block that overlaps it.
         other: Rank,
     },
+    /// The block that a PE sends to itself has one length in its source and another in its target.
+    Own {
+        /// The PE.
+        rank: Rank,
+        /// The elements in the source.
+        given: usize,
+        /// The elements in the target.
+        received: usize,
+    },
 }
 
 impl fmt::Display for DisplacementsError {
@@ -91,6 +100,11 @@ impl fmt::Display for DisplacementsError {
                 f,
                 "the blocks of PE {one} and PE {other} overlap in the target: give \
                  each its own place"
+            ),
+            Self::Own { rank, given, received } => write!(
+                f,
+                "the block of PE {rank} for itself has {given} elements in its source and \
+                 {received} in its target: give it one length"
             ),
         }
     }

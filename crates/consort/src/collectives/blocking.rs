@@ -116,8 +116,7 @@ impl Team<'_> {
         target: &mut [T],
         site: Site,
     ) -> Result<()> {
-        let layouts =
-            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
+        let layouts = layouts::<T>(self, (source.len(), contributed), (target.len(), received))?;
         let buffers = (Buffer::source(source), Buffer::target(target));
         self.run::<N, T>(verb, 0, false, None, buffers, Some(&layouts), site)
     }
@@ -152,8 +151,7 @@ impl Team<'_> {
         site: Site,
     ) -> Result<()> {
         source.check_with(target, verb.collective)?;
-        let layouts =
-            layouts::<T>(self.pes(), (source.len(), contributed), (target.len(), received))?;
+        let layouts = layouts::<T>(self, (source.len(), contributed), (target.len(), received))?;
         let source = source.buffer(&self.state, source.len());
         let target = target.buffer(&self.state, target.len());
         self.run::<T, T>(verb, 0, true, None, (source, target), Some(&layouts), site)

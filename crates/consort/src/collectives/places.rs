@@ -57,7 +57,7 @@ impl Team<'_> {
             return Err(CallError::InPlace.into());
         }
         let held = ((len, Held::One(len)), (blocks.extent(), Held::Each(blocks)));
-        let layouts = layouts::<T>(self.pes(), held.0, held.1)?;
+        let layouts = layouts::<T>(self, held.0, held.1)?;
         let buffers = (self.place(source, contributed), self.place(target, received));
         let (verb, site) = (Verb::new(Collective::AllGatherVector), Location::caller());
         self.run::<T, T>(verb, 0, true, None, buffers, Some(&layouts), site)

@@ -24,6 +24,8 @@ pub struct Verb<'d> {
 /// The blocks of a PE in one buffer of a vector variant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held<'d> {
+    /// No block: only the root uses such a buffer.
+    Nothing,
     /// One block of this many elements at the start of the buffer: the PE's own.
     One(usize),
     /// A block for each PE.
@@ -74,7 +76,10 @@ impl<'d> Verb<'d> {
         target_len: usize,
     ) -> Result<(usize, usize, usize)> {
         let (collective, pes) = (self.collective, team.pes());
-        let blocks = (collective.source_blocks(pes, true), collective.target_blocks(pes, true));
+        let blocks = match collective {
+            Collective::Broadcast => (1, 1), // one memory, which some read and others write
+            _ => (collective.source_blocks(pes, true), collective.target_blocks(pes, true)),
+        };
         let Some(len) = self.len else {
             let lens = (source_len, target_len);
             let len = block_len(collective, blocks, team.size(), None, lens)?;
@@ -99,7 +104,7 @@ impl<'d> Verb<'d> {
         }
         let of = |side: Option<&'d Displacements>| match side {
             None => Held::One(own),
-            Some(_) if self.root.is_some() && !self.is_root(team) => Held::One(0),
+            Some(_) if self.root.is_some() && !self.is_root(team) => Held::Nothing,
             Some(blocks) => Held::Each(blocks),
         };
         Some([of(given), of(received)])
@@ -116,8 +121,18 @@ impl Held<'_> {
     /// Returns the elements of a buffer that holds just these blocks.
     pub(crate) fn extent(&self) -> usize {
         match self {
+            Self::Nothing => 0,
             Self::One(len) => *len,
             Self::Each(blocks) => blocks.extent(),
+        }
+    }
+
+    /// Returns the length of the block of the PE of this rank, which holds them.
+    fn own(&self, rank: Rank) -> Option<usize> {
+        match self {
+            Self::Nothing => None,
+            Self::One(len) => Some(*len),
+            Self::Each(blocks) => Some(blocks.range(rank).len()),
         }
     }
 }
@@ -140,11 +155,11 @@ pub(crate) fn brought<'b>(
     }
 }
 
-/// Returns the layouts of the blocks that a PE contributes and receives, in a team of `pes` and in
+/// Returns the layouts of the blocks that a PE contributes and receives in a vector variant, in
 /// buffers of these lengths.
 pub(crate) fn layouts<'l, T: Pod>(
-    pes: u32,
-    (source_len, contributed): (usize, Held<'l>),
+    team: &Team<'_>,
+    (source_len, given): (usize, Held<'l>),
     (target_len, received): (usize, Held<'l>),
 ) -> Result<[Layout<'l>; 2]> {
     let of =
@@ -152,21 +167,29 @@ pub(crate) fn layouts<'l, T: Pod>(
          buffer_len,
          check: fn(&Displacements, u32, usize) -> Result<(), DisplacementsError>| {
             Ok(match held {
+                Held::Nothing => Layout::whole(0),
                 Held::One(end) if end > buffer_len => {
                     let beyond = CallError::OutOfBounds { first: 0, end, len: buffer_len };
                     return Err(crate::Error::from(beyond));
                 }
                 Held::One(len) => Layout::whole(bytes_of::<T>(len)),
                 Held::Each(blocks) => {
-                    check(blocks, pes, buffer_len)?;
+                    check(blocks, team.pes(), buffer_len)?;
                     blocks.layout(size_of::<T>())
                 }
             })
         };
-    Ok([
-        of(contributed, source_len, Displacements::check_source)?,
+    let layouts = [
+        of(given, source_len, Displacements::check_source)?,
         of(received, target_len, Displacements::check_target)?,
-    ])
+    ];
+    let rank = team.rank();
+    if let (Some(given), Some(received)) = (given.own(rank), received.own(rank))
+        && given != received
+    {
+        return Err(DisplacementsError::Own { rank, given, received }.into());
+    }
+    Ok(layouts)
 }
 
 /// Returns the length for which a plan is created: that of a block; 0 for vector variants, whose

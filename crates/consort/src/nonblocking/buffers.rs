@@ -31,6 +31,7 @@ pub(super) enum OwnedLayout {
 impl OwnedLayout {
     pub(super) fn of<T: Pod>(held: Held<'_>) -> Self {
         match held {
+            Held::Nothing => Self::Even(Layout::whole(0)),
             Held::One(len) => Self::Even(Layout::whole(bytes_of::<T>(len))),
             Held::Each(blocks) => {
                 Self::Each { blocks: blocks.clone(), element_bytes: size_of::<T>() }

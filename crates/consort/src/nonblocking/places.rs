@@ -65,7 +65,7 @@ impl<'p> Team<'p> {
             return Err(CallError::InPlace.into());
         }
         let (given, received) = (Held::One(len), Held::Each(&blocks));
-        layouts::<T>(self.pes(), (len, given), (extent, received))?;
+        layouts::<T>(self, (len, given), (extent, received))?;
         let layouts = Some([given, received].map(OwnedLayout::of::<T>));
         let (verb, site) = (Verb::new(Collective::AllGatherVector), Location::caller());
         self.start_in::<_, T, _>(&verb, 0, true, places, Nothing, layouts, site)

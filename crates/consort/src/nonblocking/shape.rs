@@ -57,7 +57,7 @@ impl Shape {
             let target_len = target_len.unwrap_or(received.extent());
             ensure_fits::<T>(collective, source_len)?;
             ensure_fits::<T>(collective, target_len)?;
-            layouts::<T>(team.pes(), (source_len, given), (target_len, received))?;
+            layouts::<T>(team, (source_len, given), (target_len, received))?;
             let layouts = [given, received].map(OwnedLayout::of::<T>);
             return Ok(shape(0, source_len, target_len, Some(layouts)));
         }

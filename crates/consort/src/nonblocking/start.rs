@@ -297,7 +297,7 @@ impl<'p, T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric
         let lens = (source.len(), target.len());
         let (len, source_len, target_len, layouts) = match verb.held(&team, verb.len.unwrap_or(0)) {
             Some([given, received]) => {
-                layouts::<T>(team.pes(), (lens.0, given), (lens.1, received))?;
+                layouts::<T>(&team, (lens.0, given), (lens.1, received))?;
                 let layouts = [given, received].map(OwnedLayout::of::<T>);
                 (0, lens.0, lens.1, Some(layouts))
             }

@@ -2,7 +2,7 @@
 
 use consort::{
     Displacements, Error, Job, Rank, Result, Team,
-    error::CallError,
+    error::{CallError, DisplacementsError},
     ops::Sum,
     sync_modes::{SyncMode, SyncModes},
     tune::Collective,
@@ -185,6 +185,33 @@ fn counts_in_every_form() {
             }
             assert_eq!(target.to_vec()?, all);
             world.barrier()?;
+        }
+        Ok(())
+    });
+}
+
+/// Each PE notices that its own block has two lengths, before the call begins.
+#[test]
+fn own_block_has_one_length() {
+    on(|world| {
+        let rank = world.rank();
+        let blocks = Displacements::new(&[1, 2, 3])?;
+        let of = |given| {
+            let received = rank.index() + 1;
+            Some(Error::from(DisplacementsError::Own { rank, given, received }))
+        };
+        let own = vec![1; 5];
+        assert_eq!(world.values(&own).with_counts(&blocks).all_gather().err(), of(5));
+        assert_eq!(world.start(own.clone()).with_counts(&blocks).all_gather().err(), of(5));
+        let mut target = [0; 6];
+        let call = world.slices(&own, &mut target).with_counts(&blocks);
+        assert_eq!(call.all_gather().err(), of(5));
+        let none = Displacements::new(&[0; PES])?;
+        let call = world.slices(&own, &mut target).with_counts((&none, &blocks));
+        assert_eq!(call.all_to_all().err(), of(0));
+        if rank == ROOT {
+            let call = world.slices(&own, &mut target).with_counts(&blocks);
+            assert_eq!(call.gather(ROOT).err(), of(5));
         }
         Ok(())
     });
