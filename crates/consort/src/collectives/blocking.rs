@@ -29,7 +29,7 @@ impl Team<'_> {
     ) -> Result<()> {
         let blocks = verb.blocks(self);
         let lens = (source.len(), target.len());
-        let len = block_len(verb.collective, blocks, self.size(), None, lens)?;
+        let len = block_len(verb.collective, blocks, self.size(), lens)?;
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
         let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
         let layouts = verb.even::<T>(self, len);

@@ -115,7 +115,7 @@ impl<T: Pod> Slices<'_, T> {
             return Ok(());
         }
         let own = if verb.collective == Collective::ScatterVector { &*target } else { source };
-        if let Some(held) = verb.held(team, verb.len.unwrap_or(own.len())) {
+        if let Some(held) = verb.held(team, own.len()) {
             return team.on_blocks::<T, T>(verb, held, source, target, site);
         }
         team.on_slices::<T, T>(verb, combine.combination(), source, target, site)

@@ -10,7 +10,7 @@ use super::{
     call::Call,
     combine::{Combine, CombineValues, WithUnpacking},
     form::{KnowsSource, Makes, Returns, Sealed, Separate, TakesLength},
-    verb::{Verb, blank, check_len, check_own, ensure_fits},
+    verb::{Verb, blank, check_len, ensure_fits},
 };
 #[cfg(doc)]
 use crate::error::CallError;
@@ -318,7 +318,7 @@ impl<T: Value<Kind>, Kind> Values<'_, T, Kind> {
     ) -> Result<Vec<T>> {
         let (team, source) = (self.team, T::pack_all(self.source));
         if let (Collective::Broadcast, Some(root)) = (verb.collective, verb.root) {
-            check_own(source.len(), verb.len.unwrap_or(0))?;
+            verb.check_stated(source.len())?;
             let mut data = source.into_owned();
             team.broadcast_data::<T, _>(root, &mut data, site)?;
             return Ok(T::unpack_all(data));

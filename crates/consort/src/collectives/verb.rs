@@ -59,6 +59,16 @@ impl<'d> Verb<'d> {
         }
     }
 
+    /// Fails if the program states another length than that of a vector with one block.
+    pub(crate) fn check_stated(&self, source_len: usize) -> Result<()> {
+        match self.len {
+            Some(target_len) if target_len != source_len => {
+                Err(CallError::Lengths { source_len, target_len }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the numbers of blocks that `team`'s PE contributes and receives.
     #[inline(always)]
     pub(crate) fn blocks(&self, team: &Team<'_>) -> (u32, u32) {
@@ -82,7 +92,7 @@ impl<'d> Verb<'d> {
         };
         let Some(len) = self.len else {
             let lens = (source_len, target_len);
-            let len = block_len(collective, blocks, team.size(), None, lens)?;
+            let len = block_len(collective, blocks, team.size(), lens)?;
             return Ok((len, source_len, target_len));
         };
         let used = [(blocks.0, source_len), (blocks.1, target_len)].map(|(blocks, len_there)| {
@@ -199,23 +209,22 @@ pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
     if collective.is_vector() { 0 } else { len }
 }
 
-/// Returns the length of a block: the stated one, or else that which follows from the lengths of the
-/// buffers that this PE uses. Fails unless these buffers consist of such blocks.
+/// Returns the length of a block, from the lengths of the buffers that this PE uses. Fails unless
+/// they consist of blocks of one length.
 #[inline(always)]
 pub(crate) fn block_len(
     collective: Collective,
     blocks: (u32, u32),
     pes: usize,
-    stated: Option<usize>,
     (source_len, target_len): (usize, usize),
 ) -> Result<usize> {
-    let len = stated.unwrap_or(match blocks {
+    let len = match blocks {
         (0, 0) => 0,
         (0, 1) => target_len,
         (1, _) => source_len,
         (0, received) => target_len / received as usize,
         (contributed, _) => source_len / contributed as usize,
-    });
+    };
     check_len(collective, blocks, pes, len, source_len, target_len)?;
     Ok(len)
 }
@@ -255,7 +264,7 @@ pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
-/// Fails if no vector has so many elements: it has at most `isize::MAX` bytes.
+/// Fails if a vector of `len` elements would have more than `isize::MAX` bytes, which no vector has.
 pub(crate) fn ensure_fits<T>(collective: Collective, len: usize) -> Result<()> {
     let bytes = len.checked_mul(size_of::<T>());
     if bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()) {

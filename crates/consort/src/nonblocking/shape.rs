@@ -66,8 +66,8 @@ impl Shape {
             if contributed > 0 { (source_len, contributed) } else { (target_len, received) };
         if collective == Collective::Broadcast {
             let used_len = used_len.or(source_len);
+            used_len.map_or(Ok(()), |used_len| verb.check_stated(used_len))?;
             let len = verb.len.or(used_len).unwrap_or(0);
-            check_own(len, used_len.unwrap_or(0))?;
             let (source_len, target_len) = (source_len.unwrap_or(len), target_len.unwrap_or(len));
             if contributed > 0 {
                 check_own(source_len, target_len)?;
@@ -104,7 +104,7 @@ impl Shape {
         if is_broadcasting { source } else { target }
     }
 
-    /// Returns whether this PE's data are broadcast.
+    /// Returns whether this PE broadcasts its data.
     pub(super) fn is_broadcasting(&self) -> bool {
         self.is_broadcast && self.uses[0]
     }

@@ -76,10 +76,13 @@ fn stated_length_must_fit() {
         let lens = |source_len, target_len| {
             Some(Error::Call(CallError::Lengths { source_len, target_len }))
         };
-        let refused = world.start(vec![1_u64]).with_len(1000).broadcast(ROOT);
-        assert_eq!(refused.err(), lens(1000, 1));
-        let refused = world.values(&[1_u64]).with_len(1000).broadcast(ROOT);
-        assert_eq!(refused.err(), lens(1, 1000));
+        for (len, stated) in [(1, 1000), (0, 5), (5, 0)] {
+            let data = vec![1_u64; len];
+            let refused = world.values(&data).with_len(stated).broadcast(ROOT);
+            assert_eq!(refused.err(), lens(len, stated));
+            let refused = world.start(data).with_len(stated).broadcast(ROOT);
+            assert_eq!(refused.err(), lens(len, stated));
+        }
         let refused = world.start(vec![1_u64; 3]).with_len(2).all_reduce(Sum);
         assert_eq!(refused.err(), lens(3, 2));
         let refused = world.values(&[1_u64; 3]).with_len(2).scan(Sum);

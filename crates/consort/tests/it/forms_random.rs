@@ -21,7 +21,7 @@ use consort_sandbox::seeds::seeds;
 
 use crate::jobs::{on, pes_of};
 
-/// What the library must not change.
+/// Fills elements that no call may change.
 const UNTOUCHED: u64 = 0xA5A5;
 
 const LENS: [usize; 6] = [0, 1, 7, 8, 700, 5000];
