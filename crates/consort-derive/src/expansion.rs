@@ -1,4 +1,4 @@
-//! What the tests of both macros do: expand a macro, and read its errors.
+//! Functions for the tests of both macros: expand a macro, and check its errors.
 
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Result};

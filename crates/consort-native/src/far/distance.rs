@@ -40,7 +40,7 @@ impl Job {
     /// Returns whether a PE, by its rank in the world, shares no memory with this process.
     ///
     /// # Panics
-    /// When there is no such PE.
+    /// If the job has no PE of this rank.
     #[inline(always)]
     pub(crate) fn is_far(&self, pe: Rank) -> bool {
         !self.net.is_certainly_near(pe) && self.is_on_other_node(pe)
@@ -71,7 +71,7 @@ impl Job {
     /// Returns the way to a PE, if the PE is far.
     ///
     /// # Panics
-    /// When there is no such PE.
+    /// If the job has no PE of this rank.
     #[inline(always)]
     pub(crate) fn far_to(&self, pe: Rank) -> Option<FarPe<'_>> {
         self.is_far(pe).then_some(FarPe { job: self, pe })
