@@ -26,15 +26,15 @@ impl<'n> Call<'n> {
 }
 
 /// A call on slices. Without a source it is in place.
-struct OnSlices<'s, 'p, T> {
-    team: &'s Team<'p>,
+struct OnSlices<'s, T> {
+    team: &'s Team,
     collective: Collective,
     root: Rank,
     source: Option<&'s [T]>,
     target: &'s mut [T],
 }
 
-impl<T: Data> Takes<T> for OnSlices<'_, '_, T> {
+impl<T: Data> Takes<T> for OnSlices<'_, T> {
     type Output = consort::Result<()>;
 
     fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> consort::Result<()> {
@@ -89,7 +89,7 @@ fn make_on<T: Data>(
     })
 }
 
-impl<T: Data> OnSlices<'_, '_, T> {
+impl<T: Data> OnSlices<'_, T> {
     /// Makes a call that combines nothing.
     fn only_moves(self) -> consort::Result<()> {
         let source = self.source.unwrap_or_default();

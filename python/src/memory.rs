@@ -11,7 +11,7 @@ use crate::{
     running::{Allocation, call, here},
 };
 
-impl<T: Data> Allocation for Symmetric<'_, T> {
+impl<T: Data> Allocation for Symmetric<T> {
     fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()> {
         Symmetric::put(self, to, first, cast_slice(elements))
     }
@@ -57,7 +57,7 @@ fn allocate_of<T: Data>(
     length: usize,
 ) -> PyResult<Memory> {
     let index = call(py, launch, team, |team, running| {
-        let memory: Symmetric<'_, T> = team.symmetric(length)?;
+        let memory: Symmetric<T> = team.symmetric(length)?;
         let mut all = running.memory.borrow_mut();
         let free = all.iter().position(Option::is_none).unwrap_or(all.len());
         if free == all.len() {

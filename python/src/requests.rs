@@ -19,7 +19,7 @@ impl<T: Data> Result for Vec<T> {
     }
 }
 
-impl Pending for consort::nonblocking::Request<'_, ()> {
+impl Pending for consort::nonblocking::Request<()> {
     fn test(&mut self) -> consort::Result<bool> {
         consort::nonblocking::Request::test(self)
     }
@@ -29,7 +29,7 @@ impl Pending for consort::nonblocking::Request<'_, ()> {
     }
 }
 
-impl<T: Data> Pending for consort::nonblocking::Request<'_, Vec<T>> {
+impl<T: Data> Pending for consort::nonblocking::Request<Vec<T>> {
     fn test(&mut self) -> consort::Result<bool> {
         consort::nonblocking::Request::test(self)
     }
@@ -39,7 +39,7 @@ impl<T: Data> Pending for consort::nonblocking::Request<'_, Vec<T>> {
     }
 }
 
-impl<T: Data> Pending for consort::nonblocking::Request<'_, Option<Vec<T>>> {
+impl<T: Data> Pending for consort::nonblocking::Request<Option<Vec<T>>> {
     fn test(&mut self) -> consort::Result<bool> {
         consort::nonblocking::Request::test(self)
     }
@@ -59,7 +59,7 @@ pub(crate) struct Request {
 }
 
 /// Stores a call in the first free place.
-pub(crate) fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
+pub(crate) fn keep(running: &Running, request: Box<dyn Pending>) -> usize {
     let mut requests = running.requests.borrow_mut();
     let free = requests.iter().position(Option::is_none);
     let index = free.unwrap_or(requests.len());
@@ -138,20 +138,20 @@ pub(crate) fn start(
 }
 
 /// A call that owns its data.
-struct OnVector<'s, 'p, T> {
-    team: &'s Team<'p>,
+struct OnVector<'s, T> {
+    team: &'s Team,
     collective: Collective,
     root: Rank,
     source: Vec<T>,
     length: usize,
 }
 
-type Started<'p> = consort::Result<Box<dyn Pending + 'p>>;
+type Started = consort::Result<Box<dyn Pending>>;
 
-impl<'p, T: Data> Takes<T> for OnVector<'_, 'p, T> {
-    type Output = Started<'p>;
+impl<T: Data> Takes<T> for OnVector<'_, T> {
+    type Output = Started;
 
-    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Started<'p> {
+    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Started {
         let Self { team, collective, root, source, .. } = self;
         Ok(match collective {
             Collective::Reduce => Box::new(team.start(source).reduce(operator, root)?),
@@ -163,9 +163,9 @@ impl<'p, T: Data> Takes<T> for OnVector<'_, 'p, T> {
     }
 }
 
-impl<'p, T: Data> OnVector<'_, 'p, T> {
+impl<T: Data> OnVector<'_, T> {
     /// Starts a call that combines nothing.
-    fn only_moves(self) -> Started<'p> {
+    fn only_moves(self) -> Started {
         let Self { team, collective, root, source, length } = self;
         Ok(match collective {
             Collective::Scatter => Box::new(team.start(source).with_len(length).scatter(root)?),

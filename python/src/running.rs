@@ -1,15 +1,10 @@
 //! The PE of a thread, its teams, and its pending calls.
 //!
-//! Teams, requests and symmetric memory borrow from the PE, and stay on its thread. Python objects
-//! cannot do this. So a Python object has two numbers: that of its launch, and its index here. The
-//! thread that uses it looks up both. On another thread, or after the launch, they are invalid.
+//! Teams, requests and symmetric memory stay on the PE's thread. Python objects do not. So a Python
+//! object has two numbers: that of its launch, and its index here. The thread that uses it looks up
+//! both. On another thread, or after the launch, they are invalid.
 
-#![expect(unsafe_code, reason = "follows a pointer to the PE that this thread runs")]
-
-use std::{
-    cell::{Cell, RefCell},
-    ptr,
-};
+use std::{cell::RefCell, rc::Rc};
 
 use consort::{Pe, Rank, Team};
 use pyo3::prelude::*;
@@ -43,41 +38,41 @@ pub(crate) trait Allocation {
 }
 
 /// The state of a PE while its program runs.
-pub(crate) struct Running<'p> {
+pub(crate) struct Running {
     /// The number of the launch, unique in the process.
     launch: u64,
     /// The world, and the teams that were made from it.
-    pub(crate) teams: RefCell<Vec<Team<'p>>>,
+    pub(crate) teams: RefCell<Vec<Team>>,
     /// Nonblocking calls whose results have not been taken.
-    pub(crate) requests: RefCell<Vec<Option<Box<dyn Pending + 'p>>>>,
+    pub(crate) requests: RefCell<Vec<Option<Box<dyn Pending>>>>,
     /// Symmetric memory, until it is dropped.
-    pub(crate) memory: RefCell<Vec<Option<Box<dyn Allocation + 'p>>>>,
+    pub(crate) memory: RefCell<Vec<Option<Box<dyn Allocation>>>>,
 }
 
 thread_local! {
-    /// The PE that the thread runs; null if it runs none.
-    static HERE: Cell<*const Running<'static>> = const { Cell::new(ptr::null()) };
+    /// The PE that the thread runs, if it runs one.
+    static HERE: RefCell<Option<Rc<Running>>> = const { RefCell::new(None) };
 }
 
-/// Resets `HERE` to null when it is dropped.
+/// Drops the state of the PE that the thread runs when this is dropped.
 struct Leaves;
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        HERE.set(ptr::null());
+        drop(HERE.take());
     }
 }
 
-impl<'p> Running<'p> {
+impl Running {
     /// Runs a program on this thread, as a PE of this launch.
-    pub(crate) fn run<R>(launch: u64, pe: &'p Pe, program: impl FnOnce() -> R) -> R {
-        let running = Running {
+    pub(crate) fn run<R>(launch: u64, pe: &Pe, program: impl FnOnce() -> R) -> R {
+        let running = Self {
             launch,
-            teams: RefCell::new(vec![pe.world()]),
+            teams: RefCell::new(vec![pe.world().clone()]),
             requests: RefCell::default(),
             memory: RefCell::default(),
         };
-        HERE.set(ptr::from_ref(&running).cast());
+        HERE.set(Some(Rc::new(running)));
         let _leaves = Leaves;
         program()
     }
@@ -87,18 +82,10 @@ impl<'p> Running<'p> {
 ///
 /// # Errors
 /// If the thread runs no PE of this launch, or if `access` fails.
-pub(crate) fn here<R>(
-    launch: u64,
-    access: impl for<'p> FnOnce(&Running<'p>) -> PyResult<R>,
-) -> PyResult<R> {
-    let here = HERE.get();
-    // SAFETY: the pointer is null unless `Running::run` of this thread is in a frame below this
-    // one. That frame owns the value, and only shares it by reference. The thread cannot leave that
-    // frame before `access` has returned. `access` must accept any lifetime. So nothing that it
-    // returns or stores elsewhere borrows from the PE, and 'static is as good as the true lifetime.
-    let running = unsafe { here.as_ref() };
+pub(crate) fn here<R>(launch: u64, access: impl FnOnce(&Running) -> PyResult<R>) -> PyResult<R> {
+    let running = HERE.with_borrow(Option::clone);
     match running.filter(|running| running.launch == launch) {
-        Some(running) => access(running),
+        Some(running) => access(&running),
         None => Err(Error::new_err(
             "only a PE's thread may use the PE's teams, requests and symmetric memory, and not \
              after launch() has returned",
@@ -114,11 +101,11 @@ pub(crate) fn call<R: Send>(
     py: Python<'_>,
     launch: u64,
     team: usize,
-    make: impl for<'p> FnOnce(&Team<'p>, &Running<'p>) -> consort::Result<R> + Send,
+    make: impl FnOnce(&Team, &Running) -> consort::Result<R> + Send,
 ) -> PyResult<R> {
     let made = py.detach(|| {
         here(launch, |running| {
-            let team = running.teams.borrow()[team];
+            let team = running.teams.borrow()[team].clone();
             Ok(make(&team, running))
         })
     });

@@ -32,7 +32,7 @@ impl Team {
 
     fn at(launch: u64, index: usize) -> PyResult<Self> {
         here(launch, |running| {
-            let team = running.teams.borrow()[index];
+            let team = running.teams.borrow()[index].clone();
             Ok(Self { launch, index, rank: team.rank().0, size: team.size() })
         })
     }
@@ -148,7 +148,7 @@ impl Team {
 
     /// Frees the team's memory.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, self.launch, self.index, |team, _| team.free())
+        call(py, self.launch, self.index, |team, _| team.clone().free())
     }
 
     fn __repr__(&self) -> String {

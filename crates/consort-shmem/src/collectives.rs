@@ -27,7 +27,7 @@ use crate::{
     world::{World, not_symmetric, world},
 };
 
-type CollectiveTeam = consort::Team<'static>;
+use consort::Team as CollectiveTeam;
 
 /// The longest time for which a thread keeps the driver when no other thread waits for it, and the
 /// longest sleep between its turns.
@@ -78,8 +78,8 @@ impl TeamCall {
     /// Makes a call; `start` starts it if threads take turns.
     pub(crate) fn make<R>(
         &self,
-        blocking: impl FnOnce(CollectiveTeam) -> Result<R>,
-        start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>,
+        blocking: impl FnOnce(&CollectiveTeam) -> Result<R>,
+        start: impl FnOnce(&CollectiveTeam) -> Result<Request<R>>,
     ) -> R {
         if self.takes_turns() { self.by_turns(start) } else { self.blocking(blocking) }
     }
@@ -89,8 +89,10 @@ impl TeamCall {
     }
 
     /// Makes a blocking call. All other calls block until it returns.
-    pub(crate) fn blocking<R>(&self, call: impl FnOnce(CollectiveTeam) -> Result<R>) -> R {
-        let done = call(self.team.calls(self.routine, &self.world.driver()));
+    pub(crate) fn blocking<R>(&self, call: impl FnOnce(&CollectiveTeam) -> Result<R>) -> R {
+        let driver = self.world.driver();
+        let done = call(self.team.calls(self.routine, &driver));
+        drop(driver);
         done.unwrap_or_else(|error| self.fail(&error))
     }
 
@@ -109,7 +111,7 @@ impl TeamCall {
     #[inline(never)]
     pub(crate) fn by_turns<R>(
         &self,
-        start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>,
+        start: impl FnOnce(&CollectiveTeam) -> Result<Request<R>>,
     ) -> R {
         let is_before_turn =
             || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
@@ -124,7 +126,7 @@ impl TeamCall {
     }
 
     /// Starts a call, and checks in turn with other threads whether it is complete.
-    fn complete<R>(&self, start: impl FnOnce(CollectiveTeam) -> Result<Request<'static, R>>) -> R {
+    fn complete<R>(&self, start: impl FnOnce(&CollectiveTeam) -> Result<Request<R>>) -> R {
         let driver = self.world.driver();
         let started = start(self.team.calls(self.routine, &driver));
         drop(driver);

@@ -44,14 +44,14 @@ struct StartedJob {
     world: &'static World,
     job: Job,
     /// `None` once the program has finalized it.
-    joined: Option<MembershipBox>,
+    joined: Option<ProcessMembership>,
 }
 
-/// A process's membership in the job, from `Box::into_raw`: teams that live as long refer to it.
-struct MembershipBox(*mut JoinedPe);
+/// A process's membership in the job.
+struct ProcessMembership(JoinedPe);
 
 // SAFETY: used by the thread that holds the lock; a PE may change threads.
-unsafe impl Send for MembershipBox {}
+unsafe impl Send for ProcessMembership {}
 
 /// The job, or the reason why there is none; `None` before it begins.
 static STARTED_JOB: Mutex<Option<Result<StartedJob, String>>> = Mutex::new(None);
@@ -167,7 +167,7 @@ fn begin() -> Result<StartedJob, String> {
         statics_at,
         environment,
         allocator: Mutex::new(Allocator::new(0, heap_bytes)),
-        driver: BiasedMutex::new(Driver { world: team, shared: team }),
+        driver: BiasedMutex::new(Driver { shared: team.clone(), world: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
@@ -184,11 +184,12 @@ fn begin() -> Result<StartedJob, String> {
 }
 
 /// Joins the job, and returns the team of all PEs.
-fn join(job: &Job) -> Result<(MembershipBox, consort::Team<'static>), String> {
-    let joined = job.join().map_err(|error| error.to_string())?.by_process();
-    let joined = Box::into_raw(Box::new(joined));
-    // SAFETY: just made; it is freed by `finalize`, after which nothing uses its teams.
-    Ok((MembershipBox(joined), unsafe { &*joined }.world()))
+fn join(job: &Job) -> Result<(ProcessMembership, consort::Team), String> {
+    let joined = job.join().map_err(|error| error.to_string())?;
+    // SAFETY: the PE and its handles are used by the thread that holds the driver's lock.
+    let joined = unsafe { joined.by_process() };
+    let world = joined.world().clone();
+    Ok((ProcessMembership(joined), world))
 }
 
 /// Runs when the program ends by itself: not after a failure, and not in a forked process. A
@@ -230,9 +231,11 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 fn leave_uninitialized(has_ended_well: bool) {
     let begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(StartedJob { world, .. })) = &*begun else { return };
-    let team = world.driver().world;
+    let world = *world;
     drop(begun);
-    if !has_ended_well || team.all_gather_named("exit without shmem_init", 0_u8).is_ok() {
+    let is_alone =
+        || world.driver().world.all_gather_named("exit without shmem_init", 0_u8).is_ok();
+    if !has_ended_well || is_alone() {
         leave("exit");
     }
 }
@@ -287,7 +290,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     if begun.joined.is_none() {
         let (joined, team) = join(&begun.job).unwrap_or_else(|why| fail_to_start(routine, why));
         world.job.resume();
-        *driver = Driver { world: team, shared: team };
+        *driver = Driver { shared: team.clone(), world: team };
         begun.joined = Some(joined);
         failure::set_begun(Some(world));
     }
@@ -357,13 +360,11 @@ fn leave(routine: &str) {
     active_sets::forget_all();
     teams::forget_all();
     begun.world.allocator().give_all();
-    if let Some(MembershipBox(joined)) = begun.joined.take() {
-        // SAFETY: created by `join`, and taken once. No routine is called any more, so no team is
-        // used, and nothing else refers to it.
-        let joined = unsafe { Box::from_raw(joined) };
-        if let Err(error) = joined.leave() {
-            fail(routine, error);
-        }
+    if let Some(ProcessMembership(joined)) = begun.joined.take() {
+        let driver = begun.world.driver();
+        let left = joined.leave();
+        drop(driver);
+        left.unwrap_or_else(|error| fail(routine, error));
     }
     if begun.world.is_launched {
         begun.world.job.end();

@@ -45,14 +45,14 @@ pub struct World {
 
 /// Makes collective calls: one thread at a time, which holds its lock.
 pub struct Driver {
-    pub(crate) world: Team<'static>,
+    pub(crate) world: Team,
     /// The team of the PEs that share memory, if these are all.
-    pub(crate) shared: Team<'static>,
+    pub(crate) shared: Team,
 }
 
-// SAFETY: a PE is not tied to a particular thread, only to one thread at a time. The references to
-// it are in here, in teams that are used only while this is locked, and in the code that ends the
-// job then.
+// SAFETY: a PE is not tied to a particular thread, only to one thread at a time. The handles on it
+// are in here, in teams that are used only while this is locked, in requests that are made and
+// waited for only then, and in the code that ends the job then.
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());

@@ -39,10 +39,10 @@ fn planned_barrier(bencher: Bencher<'_, '_>) {
 }
 
 /// Runs `measure` as the only PE of a job.
-fn alone(measure: impl FnOnce(&Team<'_>)) {
+fn alone(measure: impl FnOnce(&Team)) {
     let job = Job::threads(1).build().expect("a job of one PE");
     let run: consort::Result<()> = job.run(|pe| {
-        measure(&pe.world());
+        measure(pe.world());
         Ok(())
     });
     run.expect("a PE alone does not fail");

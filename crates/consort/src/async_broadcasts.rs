@@ -63,8 +63,8 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// assert_eq!(received[1], []);
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
-    team: Team<'p>,
+pub struct AsyncBroadcasts<H: FnMut(Rank, &[u8])> {
+    team: Team,
     protocol: Rc<RefCell<Protocol>>,
     /// The progress callback, which the endpoint runs while the PE waits elsewhere. The endpoint
     /// does not keep it alive; this does.
@@ -74,7 +74,7 @@ pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
 }
 
 /// # Asynchronous broadcasts
-impl<'p> Team<'p> {
+impl Team {
     /// Joins the team's asynchronous broadcasts. Calls `handler` with the source and the bytes of
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
@@ -85,7 +85,7 @@ impl<'p> Team<'p> {
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
         handler: H,
-    ) -> Result<AsyncBroadcasts<'p, H>> {
+    ) -> Result<AsyncBroadcasts<H>> {
         self.async_broadcasts_by(K, AsyncVariant::Fair, handler)
     }
 
@@ -103,7 +103,7 @@ impl<'p> Team<'p> {
         k: usize,
         variant: AsyncVariant,
         handler: H,
-    ) -> Result<AsyncBroadcasts<'p, H>> {
+    ) -> Result<AsyncBroadcasts<H>> {
         self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
             return Err(
@@ -128,7 +128,7 @@ impl<'p> Team<'p> {
         });
         self.state.endpoint.add_progress_callback(&callback);
         Ok(AsyncBroadcasts {
-            team: *self,
+            team: self.clone(),
             protocol,
             _callback: callback,
             handler,
@@ -143,7 +143,7 @@ fn at_once<T>(future: impl Future<Output = Op<T>>) {
     assert!(polled.is_ready(), "polling waits for nothing");
 }
 
-impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
+impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<H> {
     /// Sends `data`, of any length, to all other PEs, and calls the handler with the messages that
     /// were received. Returns when `data` may be changed, possibly before the others have all of
     /// it. Waits until this PE's children in the tree have taken the chunks sent to them before.
@@ -236,12 +236,12 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     }
 }
 
-impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<'_, H> {
+impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<H> {
     fn drop(&mut self) {
         if self.is_closed {
             return;
         }
-        let state = self.team.state;
+        let state = &self.team.state;
         if std::thread::panicking() {
             state.abandon();
         } else if !state.endpoint.job().is_poisoned() {
@@ -253,7 +253,7 @@ impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<'_, H> {
     }
 }
 
-impl<H: FnMut(Rank, &[u8])> fmt::Debug for AsyncBroadcasts<'_, H> {
+impl<H: FnMut(Rank, &[u8])> fmt::Debug for AsyncBroadcasts<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.team.rank();
         f.debug_struct("AsyncBroadcasts").field("rank", &rank).finish_non_exhaustive()

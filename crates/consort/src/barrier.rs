@@ -320,7 +320,14 @@ impl BarrierMember {
     #[inline]
     #[track_caller]
     pub fn wait(&self) -> Result<BarrierWaitResult> {
-        let team = self.joined.team(self.team.get());
+        let remaining;
+        let team = match self.team.get() {
+            0 => self.joined.world(),
+            number => {
+                remaining = self.joined.team(number);
+                &remaining
+            }
+        };
         team.barrier()?;
         self.phase.set(self.phase.get() + 1);
         if self.shared.drops.load(Relaxed) != self.accounted.get() {

@@ -62,30 +62,30 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// assert_eq!(sums, [6; 3]);
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct CompletionCounter<'p> {
-    word: Symmetric<'p, u64>,
+pub struct CompletionCounter {
+    word: Symmetric<u64>,
     me: Rank,
 }
 
 /// # Counters
-impl<'p> Team<'p> {
+impl Team {
     /// Creates a counter on each PE, initially 0. Collective; uses 128 bytes of each PE's symmetric
     /// memory.
     ///
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
     #[track_caller]
-    pub fn completion_counter(&self) -> Result<CompletionCounter<'p>> {
+    pub fn completion_counter(&self) -> Result<CompletionCounter> {
         Ok(CompletionCounter {
-            word: Symmetric::allocate(*self, 1, "completion_counter()")?,
+            word: Symmetric::allocate(self, 1, "completion_counter()")?,
             me: self.rank(),
         })
     }
 }
 
-impl<'p> CompletionCounter<'p> {
+impl CompletionCounter {
     /// Returns the word to which counted operations add: the only element.
-    pub(crate) fn word(&self) -> &Symmetric<'p, u64> {
+    pub(crate) fn word(&self) -> &Symmetric<u64> {
         &self.word
     }
 
@@ -149,7 +149,7 @@ impl<'p> CompletionCounter<'p> {
     }
 }
 
-impl<T: Element, E> Symmetric<'_, T, E> {
+impl<T: Element, E> Symmetric<T, E> {
     /// Copies `data` to `to`'s part, starting at element `first`, and then adds 1 to `counter`
     /// there. A PE that sees the count sees the data of this put, but not necessarily of any other.
     /// One-sided: returns when `data` may be changed. A put of no elements is counted too.
@@ -167,7 +167,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         to: Rank,
         first: usize,
         data: &[T],
-        counter: &CompletionCounter<'_>,
+        counter: &CompletionCounter,
     ) -> Result<()> {
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
@@ -212,7 +212,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         from: Rank,
         first: usize,
         data: &mut [T],
-        counter: &CompletionCounter<'_>,
+        counter: &CompletionCounter,
     ) -> Result<()> {
         self.ensure_same_job(counter.word());
         self.get(from, first, data)?;
@@ -220,7 +220,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     }
 }
 
-impl fmt::Debug for CompletionCounter<'_> {
+impl fmt::Debug for CompletionCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompletionCounter").field("rank", &self.me).finish_non_exhaustive()
     }

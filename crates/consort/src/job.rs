@@ -32,7 +32,8 @@ use crate::{
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
 /// one of the PEs, or [joins](Self::join) and leaves. Any thread may join again as a rank that
-/// another thread has left, and continues with the PE's next call. Calls wait for ranks that no
+/// another thread has left, once that thread has dropped the PE's handles, and continues with the
+/// PE's next call. Calls wait for ranks that no
 /// thread has joined yet. If that takes longer than [`JobBuilder::join_timeout`], 10 s by default,
 /// the job fails with [`Error::TimedOut`], which names them.
 ///
@@ -62,9 +63,52 @@ pub struct Job(Arc<Ranks>);
 /// job also fails if the thread ends without dropping it. A thread that returns early with an error
 /// leaves the others waiting: let it [`run`](Self::run) its program instead. A thread-local value
 /// may be dropped too late, when the thread has ended.
+///
+/// A struct can own it, together with the PE's teams, symmetric memory and plans:
+///
+/// ```
+/// use consort::{Job, JoinedPe, Result, Symmetric, Team, ops::Max};
+/// use std::thread;
+///
+/// struct Worker {
+///     pe: JoinedPe,
+///     world: Team,
+///     best: Symmetric<u64>,
+/// }
+///
+/// impl Worker {
+///     fn join(job: &Job) -> Result<Self> {
+///         let pe = job.join()?;
+///         let world = pe.world().clone();
+///         Ok(Self { best: world.symmetric(1)?, world, pe })
+///     }
+///
+///     fn offer(&mut self, score: u64) -> Result<u64> {
+///         let best = self.world.all_reduce(score.max(self.best.load(0)?), Max)?;
+///         self.best.store(0, best)?;
+///         Ok(best)
+///     }
+/// }
+///
+/// let job = Job::threads(2).build()?;
+/// let play = |scores: [u64; 2]| {
+///     let mut worker = Worker::join(&job)?;
+///     worker.offer(scores[0])?;
+///     let best = worker.offer(scores[1])?;
+///     worker.pe.leave()?; // reports errors; dropping the worker leaves as well
+///     Ok::<_, consort::Error>(best)
+/// };
+/// let play = &play;
+/// let best = thread::scope(|scope| {
+///     let threads = [[3, 1], [2, 5]].map(|scores| scope.spawn(move || play(scores)));
+///     threads.map(|thread| thread.join().expect("no panic"))
+/// });
+/// assert_eq!(best, [Ok(5), Ok(5)]);
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct JoinedPe {
     /// `Some` until it is dropped.
-    pe: Option<Box<Pe>>,
+    pe: Option<Pe>,
     ranks: Arc<Ranks>,
     /// Whether the thread was panicking already when it joined.
     was_panicking: bool,
@@ -97,15 +141,17 @@ impl Job {
     /// Joins as the PE with the lowest rank that no thread runs.
     ///
     /// # Errors
-    /// [`LaunchError::Full`] when threads run all PEs; [`LaunchError::JoinedAlready`] when the
+    /// [`LaunchError::Full`] when threads run all PEs, or have handles on them; [`LaunchError::JoinedAlready`] when the
     /// calling thread runs one of them; [`LaunchError::ThreadEnds`] in a destructor of a
     /// thread-local value that runs after the library's own destructors; the job's error when it
     /// has failed; and [`Error::Forked`] in a child that was forked after the job was created.
     pub fn join(&self) -> Result<JoinedPe> {
         self.ensure_may_join()?;
         for rank in self.0.here() {
-            if let Some(pe) = self.0.enter(rank)? {
-                return Ok(self.joined(rank, pe));
+            match self.0.enter(rank) {
+                Ok(Some(pe)) => return Ok(self.joined(rank, pe)),
+                Ok(None) | Err(Error::Launch(LaunchError::HeldElsewhere { .. })) => {}
+                Err(error) => return Err(error),
             }
         }
         Err(LaunchError::Full { pes: self.size() }.into())
@@ -115,7 +161,8 @@ impl Job {
     ///
     /// # Errors
     /// [`CallError::RankOutOfRange`] when there is no such PE; [`LaunchError::RankTaken`] when
-    /// another thread runs it; and as [`Job::join`].
+    /// another thread runs it; [`LaunchError::HeldElsewhere`] when another thread, which has left,
+    /// still has handles on it; and as [`Job::join`].
     pub fn join_as(&self, rank: Rank) -> Result<JoinedPe> {
         self.ensure_may_join()?;
         if rank.index() >= self.size() {
@@ -151,7 +198,7 @@ impl Job {
         }
     }
 
-    fn joined(&self, rank: Rank, pe: Box<Pe>) -> JoinedPe {
+    fn joined(&self, rank: Rank, pe: Pe) -> JoinedPe {
         let ranks = Arc::clone(&self.0);
         Memberships::of_this_thread(|all| all.0.push((Arc::downgrade(&ranks), rank)));
         JoinedPe { pe: Some(pe), ranks, was_panicking: thread::panicking() }
@@ -201,16 +248,23 @@ impl JoinedPe {
     /// Binds the PE to this process, whichever of its threads make calls: the job does not fail
     /// when the calling thread ends. Moves that thread to the PE's core, if it has one. For
     /// languages in which PEs are processes, whose launcher learns how they end.
+    ///
+    /// # Safety
+    /// One thread at a time uses this and the PE's handles, or drops them, and what it has done
+    /// happens before what the next one does.
     #[doc(hidden)]
     #[must_use]
-    pub fn by_process(self) -> Self {
+    #[expect(unsafe_code, reason = "declares requirements on threads")]
+    pub unsafe fn by_process(self) -> Self {
+        self.let_change_threads();
         Memberships::of_this_thread(|all| all.remove(&self.ranks));
         self.ranks.settle(self.world().rank());
         self
     }
 
     /// Leaves the job: waits for the PE's nonblocking calls, and leaves its smaller teams. Another
-    /// thread may then join as this PE.
+    /// thread may then join as this PE, once this thread has dropped its handles on it: teams,
+    /// symmetric memory, requests and plans. Their calls now return [`CallError::Ended`].
     ///
     /// # Errors
     /// The job's error when it has failed; [`LaunchError::StillShared`] when other threads have
@@ -223,7 +277,7 @@ impl JoinedPe {
     }
 
     fn end(&mut self) -> thread::Result<Result<()>> {
-        let Some(mut pe) = self.pe.take() else { return Ok(Ok(())) };
+        let Some(pe) = self.pe.take() else { return Ok(Ok(())) };
         if !self.ranks.job.is_current() {
             // The PE continues in the parent; a forked child only has a copy of it.
             let _ = ManuallyDrop::new(pe);

@@ -6,4 +6,7 @@
 #[doc(hidden)]
 pub use consort_native::Origin;
 
-pub use crate::fabric::{Fabric, MOST_PES, MachineShape, ProcessShape, Sharing, UnknownFabric};
+pub use crate::{
+    fabric::{Fabric, MOST_PES, MachineShape, ProcessShape, Sharing, UnknownFabric},
+    runtime::kept::Kept,
+};

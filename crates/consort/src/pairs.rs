@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use crate::{Error, Result, Team, error::CallError};
 
-impl<'p> Team<'p> {
+impl Team {
     /// Returns the team that carries messages from this PE to `to`.
     pub(crate) fn messages_to(&self, to: Rank) -> Result<Self> {
         let [own, peer] = self.own_and_peer(to)?;
@@ -32,8 +32,8 @@ impl<'p> Team<'p> {
     }
 
     fn messages(&self, from: Rank, to: Rank) -> Result<Self> {
-        match self.teams.messages(from, to) {
-            Some(state) => Ok(Self::new(state, self.teams)),
+        match self.state.owner().teams.messages(from, to) {
+            Some(number) => Ok(Self::new(self.state.of_team(number))),
             None => self.join_messages(from, to),
         }
     }
@@ -46,8 +46,9 @@ impl<'p> Team<'p> {
         let joined = self.state.endpoint.join_strided(from, apart, 2);
         let part =
             joined.map_err(|reason| self.group_error(2, &reason))?.ok_or(Error::JobFailed)?;
-        let state = self.teams.state_for(&self.state, part);
-        self.teams.keep_messages((from, to), state);
-        Ok(Self::new(state, self.teams))
+        let teams = &self.state.owner().teams;
+        let number = teams.state_for(&self.state, part);
+        teams.keep_messages((from, to), number);
+        Ok(Self::new(self.state.of_team(number)))
     }
 }

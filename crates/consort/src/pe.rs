@@ -1,15 +1,27 @@
 //! A processing element.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use consort_fabric::Rank;
-use consort_machine::Waiting;
-use consort_native::{Endpoint, Job};
+use consort_machine::{Waiting, discard};
+use consort_native::Endpoint;
 
 use crate::{
     Error, Result, Team,
     launch::Fabric,
-    runtime::{selection::Choices, state::State, teams::Teams},
+    ranks::Ranks,
+    runtime::{
+        hold::{Hold, States, ThreadBoundPe},
+        kept::{self, Kept},
+        state::State,
+        teams::Teams,
+    },
 };
 
 /// A processing element: one thread of a job. [`JobBuilder::run`](crate::JobBuilder::run) passes it
@@ -28,39 +40,54 @@ use crate::{
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Pe {
-    pub(crate) state: State,
-    teams: Teams,
+    world: Team,
 }
 
 impl Pe {
-    pub(crate) fn new(job: &Arc<Job>, rank: Rank, choices: Choices) -> Result<Self> {
-        let endpoint = Endpoint::new(Arc::clone(job), rank)?;
-        Ok(Self { state: State::new(endpoint, choices), teams: Teams::default() })
+    pub(crate) fn new(ranks: &Arc<Ranks>, rank: Rank) -> Result<Self> {
+        let endpoint = Endpoint::new(Arc::clone(&ranks.job), rank)?;
+        let world = State::new(endpoint, ranks.choices().clone());
+        let states = Box::new(States { world, teams: Teams::default() });
+        Ok(Self::of(ThreadBoundPe::new(states, ranks)))
     }
 
-    /// Drops all teams but the world. Nothing refers to them any more.
-    pub(crate) fn leave_teams(&mut self) {
-        self.teams = Teams::default();
-        self.state.endpoint.forget_strided();
+    /// Returns the PE with these states, for the calling thread to run.
+    pub(crate) fn of(owner: Rc<ThreadBoundPe>) -> Self {
+        owner.world.set_away(false);
+        Self { world: Team::new(Hold::new(owner, 0)) }
     }
 
-    /// Returns the world and all teams that are not freed.
-    pub(crate) fn alive(&self) -> impl Iterator<Item = &State> {
-        let teams = self.teams.iter().filter(|team| !team.is_freed());
-        std::iter::once(&self.state).chain(teams)
+    /// Returns the PE's states, which this thread no longer runs.
+    pub(crate) fn into_owner(self) -> Rc<ThreadBoundPe> {
+        self.state().set_away(true);
+        Rc::clone(self.world.state.owner())
     }
 
-    /// Returns the team of all PEs, with the default modes.
+    /// Returns the state of the world.
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &Hold {
+        &self.world.state
+    }
+
+    /// Lets any thread run the PE, whichever has handles on it.
+    pub(crate) fn let_change_threads(&self) {
+        self.states().let_change_threads();
+    }
+
+    fn states(&self) -> &ThreadBoundPe {
+        self.world.state.owner()
+    }
+
+    /// Returns the team of all PEs, with the default modes. Clone it to keep it.
+    #[inline(always)]
     #[must_use]
-    pub fn world(&self) -> Team<'_> {
-        Team::new(&self.state, &self.teams)
+    pub fn world(&self) -> &Team {
+        &self.world
     }
 
     /// Returns the team whose state has this number: the world for 0.
-    #[inline]
-    pub(crate) fn team(&self, number: usize) -> Team<'_> {
-        let of_team = (number > 0).then(|| self.teams.state(number)).flatten();
-        Team::new(of_team.unwrap_or(&self.state), &self.teams)
+    pub(crate) fn team(&self, number: usize) -> Team {
+        Team::new(self.world.state.of_team(number))
     }
 
     /// Runs `calls`. A wait in them that takes longer than `limit` fails the job with
@@ -83,11 +110,62 @@ impl Pe {
     /// assert!(matches!(ended, Err(Error::TimedOut(_))));
     /// ```
     pub fn with_timeout<R>(&self, limit: Duration, calls: impl FnOnce() -> R) -> R {
-        let endpoint = &self.state.endpoint;
+        let endpoint = &self.state().endpoint;
         let before = endpoint.limit_waits(None);
         let _resets = Resets { endpoint, before };
         endpoint.limit_waits(Some(before.map_or(limit, |outer| outer.min(limit))));
         calls()
+    }
+
+    /// Returns the value of this type that the PE keeps. `make` makes it at the first call. It lasts
+    /// until the PE's program ends; in a [`Pool`](crate::Pool), whose regions all find it, until
+    /// the pool ends or a region fails. Local.
+    ///
+    /// The value may own teams, symmetric memory and plans of this PE. It stays on the PE's thread,
+    /// and is dropped there. PE 0 of a pool is the thread that calls
+    /// [`Pool::run`](crate::Pool::run). If that thread has ended, or another thread drops the pool,
+    /// the value is dropped when its thread ends, or runs another region.
+    ///
+    /// Between regions, nothing makes progress: do not keep asynchronous broadcasts. A region with
+    /// [shared handles](crate::Symmetric::share) at its end fails, also with kept ones.
+    ///
+    /// # Errors
+    /// The error of `make`; [`CallError::InUse`](crate::error::CallError::InUse) when the value of
+    /// this type is in use already.
+    ///
+    /// ```
+    /// use consort::{Job, Pe, Symmetric, Team, ops::Sum};
+    ///
+    /// struct Solver {
+    ///     world: Team,
+    ///     residual: Symmetric<f64>,
+    /// }
+    ///
+    /// impl Solver {
+    ///     fn new(pe: &Pe) -> consort::Result<Self> {
+    ///         let world = pe.world().clone();
+    ///         Ok(Self { residual: world.symmetric(1)?, world })
+    ///     }
+    ///
+    ///     fn step(&mut self) -> consort::Result<f64> {
+    ///         let residual = self.residual.load(0)? + 1.0;
+    ///         self.residual.store(0, residual)?;
+    ///         self.world.all_reduce(residual, Sum)
+    ///     }
+    /// }
+    ///
+    /// let pool = Job::threads(2).pool()?;
+    /// for step in 1..=3 {
+    ///     let sums = pool.run(|pe| pe.keep(Solver::new)?.step())?;
+    ///     assert_eq!(sums, [2.0 * f64::from(step); 2]); // it continues where it was
+    /// }
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn keep<T: 'static, E: From<Error>>(
+        &self,
+        make: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<Kept<T>, E> {
+        kept::take(self.world.state.owner(), || make(self))
     }
 
     /// Returns the kind of the PEs, and which of them share memory; the same on all PEs.
@@ -101,13 +179,13 @@ impl Pe {
     /// ```
     #[must_use]
     pub fn fabric(&self) -> Fabric {
-        self.state.choices.borrow().algorithms().fabric()
+        self.state().choices.borrow().algorithms().fabric()
     }
 
     /// Returns the policy by which the PEs of this job wait.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
-        self.state.endpoint.job().config().waiting
+        self.state().endpoint.job().config().waiting
     }
 }
 
@@ -123,36 +201,41 @@ pub(crate) enum Ending {
 }
 
 impl Pe {
-    /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world.
-    pub(crate) fn end(&mut self, ending: Ending) -> Result<()> {
-        self.state.ensure_kept()?;
-        self.state.end_sharing()?;
-        self.alive().try_for_each(State::drain)?;
+    /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world. A PE of
+    /// a pool keeps the teams on which there are handles.
+    pub(crate) fn end(&self, ending: Ending) -> Result<()> {
+        let keeps = ending == Ending::Finishes;
+        if !keeps {
+            kept::forget(self.states());
+        }
+        let world = self.state();
+        world.ensure_kept()?;
+        world.end_sharing()?;
+        self.states().alive().try_for_each(State::drain)?;
         self.await_receipts()?;
-        let mut finished = self.alive().try_for_each(|team| {
-            if team.endpoint.group().is_world() { Ok(()) } else { team.endpoint.finish() }
-        });
+        let mut teams = self.states().alive().skip(1);
+        let mut finished = teams.try_for_each(|team| team.endpoint.finish());
         match ending {
-            Ending::Checks => finished = finished.and_then(|()| self.state.endpoint.finish()),
-            Ending::Finishes => self.state.endpoint.mark_finished(),
+            Ending::Checks => finished = finished.and_then(|()| world.endpoint.finish()),
+            Ending::Finishes => world.endpoint.mark_finished(),
             Ending::Leaves => {}
         }
-        finished.map_err(|_| Error::of_job(self.state.endpoint.job()))?;
-        self.leave_teams();
-        Ok(())
+        finished.map_err(|_| Error::of_job(world.endpoint.job()))?;
+        self.states().leave_teams(keeps)
     }
 
     /// Waits until this PE's messages have been received, so that a message that nobody receives is
     /// reported.
     fn await_receipts(&self) -> Result<()> {
-        let sent = self.teams.messages_of(self.state.endpoint.rank_in_world());
+        let sent = self.states().teams.messages_of(self.state().endpoint.rank_in_world());
         sent.into_iter().try_for_each(State::await_peers)
     }
 
     /// Drops what is left in a failed job. Operations revoke the memory that they have exposed.
-    pub(crate) fn abandon(&mut self) {
-        self.state.endpoint.engine().clear();
-        self.leave_teams();
+    pub(crate) fn abandon(&self) {
+        self.state().endpoint.engine().clear();
+        let forgotten = catch_unwind(AssertUnwindSafe(|| kept::forget(self.states())));
+        discard(forgotten.err());
     }
 }
 
@@ -170,6 +253,6 @@ impl Drop for Resets<'_> {
 
 impl fmt::Debug for Pe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pe").field("world", &self.world()).finish()
+        f.debug_struct("Pe").field("world", &self.world).finish()
     }
 }

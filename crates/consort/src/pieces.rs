@@ -49,7 +49,7 @@ pub fn pieces_mut<T>(data: &mut [T], parts: usize) -> impl Iterator<Item = &mut 
 }
 
 /// # Ranks and local ranges
-impl Team<'_> {
+impl Team {
     /// Returns all ranks, in order. Local.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.pes()).map(Rank)

@@ -12,7 +12,7 @@ use std::{
     cell::RefCell,
     fmt,
     mem::ManuallyDrop,
-    panic::{RefUnwindSafe, UnwindSafe},
+    panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind},
     ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -21,11 +21,11 @@ use std::{
             Ordering::{Acquire, Relaxed, Release},
         },
     },
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
 };
 
 use consort_fabric::Rank;
-use consort_machine::{ProcessToken, advice::of_thread, threads::ManyThreadStart};
+use consort_machine::{ProcessToken, advice::of_thread, discard, threads::ManyThreadStart};
 use consort_native::Event;
 
 use crate::{
@@ -34,6 +34,7 @@ use crate::{
     pe::Ending,
     ranks::{Ranks, started},
     results::{Failed, Program, Results, collect, one_for_each},
+    runtime::kept,
 };
 
 /// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
@@ -47,8 +48,8 @@ use crate::{
 /// A region costs about a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts
 /// threads and takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during
 /// the region; each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom
-/// of earlier calls, persist between regions. Symmetric memory and smaller teams borrow the PE, and
-/// so cannot outlive a region.
+/// of earlier calls, persist between regions. So do the teams, symmetric memory and plans in a
+/// value that the PE [keeps](Pe::keep).
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
@@ -108,7 +109,7 @@ struct End {
 /// A region, from the view of its PEs.
 struct Region<'r> {
     program: &'r Program<'r>,
-    ranks: &'r Ranks,
+    ranks: &'r Arc<Ranks>,
     errors: Mutex<Vec<(Rank, Error)>>,
 }
 
@@ -148,6 +149,9 @@ impl Shared {
     fn work(self: &Arc<Self>, rank: Rank) {
         enter(Some(Arc::clone(self)));
         self.run_regions(rank);
+        // Now, so that no value of the thread is gone before.
+        let forgotten = catch_unwind(kept::forget_all);
+        discard(forgotten.err());
         enter(None);
     }
 
@@ -335,6 +339,7 @@ impl Pool {
             Some(ranks) => ranks,
             none => none.insert((self.makes)().map_err(of_pool)?),
         };
+        ranks.ensure_not_held_elsewhere(Rank(0)).map_err(of_pool)?;
         ranks.job.begin_region();
         let region = Region { program, ranks, errors: Mutex::default() };
         self.shared.outer().clone_from(&outer);
@@ -359,6 +364,8 @@ impl Pool {
         }
         let failed = ranks.first_cause(errors);
         *current = None;
+        drop(current); // a kept value may use the pool when it is dropped
+        kept::forget_ended();
         Err(failed)
     }
 }
@@ -370,11 +377,17 @@ impl Drop for Pool {
             let _ = ManuallyDrop::new(std::mem::take(&mut self.threads));
             return;
         }
+        let ranks = self.locked().take();
+        let forgotten =
+            catch_unwind(AssertUnwindSafe(|| ranks.map(|ranks| ranks.forget_kept(Rank(0)))));
         // SAFETY: there is no region.
         unsafe { self.shared.start(ptr::null_mut()) };
         for thread in self.threads.drain(..) {
             // The thread catches the panics of programs, and does not panic itself.
             let _ = thread.join();
+        }
+        if let Err(panic) = forgotten {
+            if thread::panicking() { discard(panic) } else { resume_unwind(panic) }
         }
     }
 }

@@ -6,8 +6,9 @@ use std::{
     io,
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
+    thread::{self, JoinHandle, ThreadId},
 };
 
 use consort_fabric::Rank;
@@ -24,7 +25,12 @@ use crate::{
     error::LaunchError,
     pe::Ending,
     results::{Failed, Program},
-    runtime::{plans::Ready, selection::Choices},
+    runtime::{
+        hold::{States, ThreadBoundPe},
+        kept,
+        plans::Ready,
+        selection::Choices,
+    },
     warn::event,
 };
 
@@ -51,19 +57,53 @@ enum Place {
     New,
     /// A thread has run it, and left.
     Left(Idle),
+    /// No thread runs it, but one has handles on it.
+    Held(Held),
     /// A thread runs it.
     Taken,
 }
 
-/// A PE that no thread runs.
-struct Idle(Box<Pe>);
+/// A PE that no thread runs, and on which there are no handles.
+struct Idle(Rc<ThreadBoundPe>);
 
 // SAFETY: a PE is bound to one thread by the reference counts and cells that its parts share. All
-// of them are inside: anything else that refers to them borrows the PE, and nothing borrows it when
-// `leave` gets it by value. A forgotten value may keep a count up for ever, but is not accessed any
-// more. The callbacks that others registered, which may capture anything, are gone. Values that a
-// program or another thread may have put in can be sent, as is checked below.
+// of them are inside: whatever else refers to them has a reference to the owner, and there is none
+// but this one. The callbacks that others registered, which may capture anything, are gone. Values
+// that a program or another thread may have put in can be sent, as is checked below.
 unsafe impl Send for Idle {}
+
+impl Idle {
+    /// # Safety
+    /// There is no other reference to the owner, weak or strong.
+    unsafe fn new(owner: Rc<ThreadBoundPe>) -> Self {
+        owner.world.endpoint.forget_callbacks();
+        Self(owner)
+    }
+}
+
+/// A PE that no thread runs, but on which this thread has handles; any thread if it is `None`.
+struct Held {
+    thread: Option<ThreadId>,
+    owner: *const ThreadBoundPe,
+}
+
+// SAFETY: only the thread that has the handles follows the pointer, or any thread if the handles
+// may change threads, by the contract of `JoinedPe::by_process`.
+unsafe impl Send for Held {}
+
+impl Held {
+    /// Returns the owner, if the calling thread has the handles.
+    fn on_this_thread(&self) -> Option<Rc<ThreadBoundPe>> {
+        if self.thread.is_some_and(|of| of != thread::current().id()) {
+            return None;
+        }
+        // SAFETY: the pointer is of an `Rc`. The owner is alive, because this place changes when
+        // the last handle on it is dropped, and the handles are on this thread.
+        unsafe { Rc::increment_strong_count(self.owner) };
+        // SAFETY: as above; the count that this takes over was just added.
+        Some(unsafe { Rc::from_raw(self.owner) })
+    }
+}
 
 /// Choices with a program's own algorithms, plans of them, and operations.
 const _: () = is_send::<(Choices, Arc<dyn Ready>, Arc<Engine>)>();
@@ -96,23 +136,37 @@ impl Ranks {
         self.places[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the choices of algorithms for the job's calls.
+    pub(crate) fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
     /// Returns the PE of this rank for the calling thread to run; `None` if another one runs it.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the system refuses memory for it, and [`LaunchError::Thread`] when
-    /// its helper cannot be started. The job has then failed.
-    pub(crate) fn enter(&self, rank: Rank) -> Result<Option<Box<Pe>>> {
+    /// [`LaunchError::HeldElsewhere`] when another thread has handles on it. [`Error::Memory`] when the system refuses memory for it, and [`LaunchError::Thread`] when
+    /// its helper cannot be started: the job has then failed.
+    pub(crate) fn enter(self: &Arc<Self>, rank: Rank) -> Result<Option<Pe>> {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Taken => return Ok(None),
-            Place::Left(Idle(pe)) => pe,
+            Place::Left(Idle(owner)) => Pe::of(owner),
+            Place::Held(held) => match held.on_this_thread() {
+                Some(owner) => Pe::of(owner),
+                None => {
+                    *place = Place::Held(held);
+                    return Err(LaunchError::HeldElsewhere { rank }.into());
+                }
+            },
             Place::New => {
-                let pe = Pe::new(&self.job, rank, self.choices.clone());
-                let pe = Box::new(pe.inspect_err(|error| {
+                let pe = Pe::new(self, rank).inspect_err(|error| {
                     self.job.poison(&Failure::Pe { rank, reason: error.to_string() });
-                })?);
-                if self.job.config().helpers {
-                    self.start_helper(&pe)?;
+                })?;
+                if self.job.config().helpers
+                    && let Err(error) = self.start_helper(&pe)
+                {
+                    drop(place); // the PE is given back
+                    return Err(error);
                 }
                 pe
             }
@@ -121,18 +175,56 @@ impl Ranks {
         Ok(Some(pe))
     }
 
+    /// Fails with [`LaunchError::HeldElsewhere`] if another thread has handles on the PE of this
+    /// rank.
+    pub(crate) fn ensure_not_held_elsewhere(&self, rank: Rank) -> Result<()> {
+        match &*self.place(rank) {
+            Place::Held(held) if held.on_this_thread().is_none() => {
+                Err(LaunchError::HeldElsewhere { rank }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a PE back from the thread that ran it.
-    pub(crate) fn leave(&self, pe: Box<Pe>) {
+    pub(crate) fn leave(&self, pe: Pe) {
         let rank = pe.world().rank();
-        pe.state.endpoint.forget_callbacks();
+        let owner = pe.into_owner();
         self.job.depart(rank);
-        *self.place(rank) = Place::Left(Idle(pe));
+        let left = if Rc::strong_count(&owner) == 1 {
+            // SAFETY: there is no other strong reference, and nothing makes weak ones.
+            Place::Left(unsafe { Idle::new(owner) })
+        } else {
+            // The last handle calls `take_back`, later and on this thread.
+            let thread = (!owner.changes_threads()).then(|| thread::current().id());
+            Place::Held(Held { thread, owner: Rc::as_ptr(&owner) })
+        };
+        *self.place(rank) = left;
+    }
+
+    /// Takes the states of a PE back when the last handle on it has been dropped.
+    pub(crate) fn take_back(self: &Arc<Self>, states: Box<States>) {
+        let rank = states.world.endpoint.rank_in_world();
+        // SAFETY: the owner is new.
+        let idle = unsafe { Idle::new(ThreadBoundPe::new(states, self)) };
+        *self.place(rank) = Place::Left(idle);
+    }
+
+    /// Drops what the PE of this rank keeps on the calling thread.
+    pub(crate) fn forget_kept(&self, rank: Rank) {
+        let owner = match &*self.place(rank) {
+            Place::Held(held) => held.on_this_thread(),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            kept::forget(&owner);
+        }
     }
 
     /// Starts a thread that drives the nonblocking calls of a PE.
     fn start_helper(&self, pe: &Pe) -> Result<()> {
         let rank = pe.world().rank();
-        let (engine, job) = (Arc::clone(pe.state.endpoint.engine()), Arc::clone(&self.job));
+        let (engine, job) = (Arc::clone(pe.state().endpoint.engine()), Arc::clone(&self.job));
         let helps = Arc::clone(&engine);
         let name = format!("helper of {}", job.config().thread_name(rank));
         let body = move || helps.help(|panic| drop(failed_by(&job, rank, panic)));
@@ -161,18 +253,24 @@ impl Ranks {
 
     /// Runs a program on the PE of this rank to its end, on the calling thread. Returns the
     /// fingerprint of all the PE's calls so far.
-    pub(crate) fn run(&self, rank: Rank, program: &Program<'_>, ending: Ending) -> Result<u64> {
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        rank: Rank,
+        program: &Program<'_>,
+        ending: Ending,
+    ) -> Result<u64> {
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            let mut pe = self.enter(rank)?.expect("one thread runs a PE");
-            let ended = self.run_entered(&mut pe, program, ending);
-            let fingerprint = pe.state.endpoint.fingerprint();
+            kept::forget_ended();
+            let pe = self.enter(rank)?.expect("one thread runs a PE");
+            let ended = self.run_entered(&pe, program, ending);
+            let fingerprint = pe.state().endpoint.fingerprint();
             self.leave(pe);
             ended.map(|()| fingerprint)
         }));
         ended.unwrap_or_else(|panic| Err(failed_by(&self.job, rank, panic)))
     }
 
-    fn run_entered(&self, pe: &mut Pe, program: &Program<'_>, ending: Ending) -> Result<()> {
+    fn run_entered(&self, pe: &Pe, program: &Program<'_>, ending: Ending) -> Result<()> {
         let (job, rank) = (&*self.job, pe.world().rank());
         let ended = catch_unwind(AssertUnwindSafe(|| {
             // The text of the program's own error is the reason that is reported to the others.
@@ -200,10 +298,17 @@ impl Ranks {
     /// Fails the job because the calls of its PEs, which no thread runs, do not match.
     #[cold]
     pub(crate) fn compare_calls(&self) {
-        if let Place::Left(Idle(pe)) = &*self.place(Rank(0)) {
+        let place = self.place(Rank(0));
+        let owner = match &*place {
+            Place::Left(Idle(owner)) => Some(Rc::clone(owner)),
+            Place::Held(held) => held.on_this_thread(),
+            Place::New | Place::Taken => None,
+        };
+        if let Some(owner) = owner {
             // This fails the job for the PEs whose calls differ.
-            let _ = pe.state.endpoint.finish();
+            let _ = owner.world.endpoint.finish();
         }
+        drop(place);
         let reason = "its calls differ from those of other PEs".to_owned();
         self.job.poison(&Failure::Pe { rank: Rank(0), reason });
     }

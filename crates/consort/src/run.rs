@@ -35,7 +35,7 @@ pub(crate) fn launch(parts: &[Arc<Ranks>], program: &Program<'_>) -> Result<(), 
 }
 
 /// Runs the program on the PE that this process is.
-fn run_own(ranks: &Ranks, rank: Rank, program: &Program<'_>) -> Result<(), Failed> {
+fn run_own(ranks: &Arc<Ranks>, rank: Rank, program: &Program<'_>) -> Result<(), Failed> {
     ranks.settle(rank);
     match ranks.run(rank, program, Ending::Checks) {
         Err(error) => Err(ranks.first_cause(vec![(rank, error)])),
@@ -49,7 +49,7 @@ fn run_own(ranks: &Ranks, rank: Rank, program: &Program<'_>) -> Result<(), Faile
 }
 
 /// Starts one thread for each PE.
-fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
+fn run_threads(ranks: &Arc<Ranks>, program: &Program<'_>) -> Result<(), Failed> {
     let job = &ranks.job;
     thread::scope(|scope| {
         let (mut handles, mut errors) = (Vec::new(), Vec::new());

@@ -6,14 +6,7 @@ use consort_fabric::{Rank, SyncMode, SyncModes};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{
-    Result,
-    error::CallError,
-    runtime::{
-        state::{Hold, State},
-        teams::Teams,
-    },
-};
+use crate::{Result, error::CallError, runtime::hold::Hold};
 
 /// A team of PEs, from the view of one of them, with the synchronization modes of its calls.
 /// [`Pe::world`](crate::Pe::world) is the team of all PEs of the job; [`Team::split`] and other
@@ -23,6 +16,9 @@ use crate::{
 /// that it is local: all PEs of the team call it, in the same order, with the same root, length,
 /// type, operator and modes.
 ///
+/// It is a handle: a clone is the same team, and a struct can own it. It stays on the thread that
+/// runs its PE; see [`Pe::keep`](crate::Pe::keep).
+///
 /// Calls of different teams are independent, but a PE makes its calls one after the other. A PE in
 /// several teams must order their calls so that all PEs can proceed: if PEs wait for each other in
 /// a cycle, all get [`Error::Mismatched`].
@@ -30,25 +26,25 @@ use crate::{
 #[doc = include_str!("team.md")]
 ///
 /// # Errors
-/// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
-/// PEs made different calls.
+/// Every collective returns [`Error::PeFailed`] when a PE has failed, [`Error::Mismatched`] when
+/// PEs made different calls, and [`CallError::Ended`] when the PE is not running: its program or its
+/// region has ended, or its thread has left the job.
 ///
 /// A collective panics when its operator does. The job has then failed, even if the panic is
 /// caught.
-#[derive(Clone, Copy)]
-pub struct Team<'p> {
-    pub(crate) state: Hold<'p>,
-    pub(crate) teams: &'p Teams,
+#[derive(Clone)]
+pub struct Team {
+    pub(crate) state: Hold,
     rank: Rank,
     pes: u32,
     sync: SyncModes,
 }
 
 /// # Information and modes
-impl<'p> Team<'p> {
-    pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
+impl Team {
+    pub(crate) fn new(state: Hold) -> Self {
         let (rank, pes) = (state.endpoint.rank(), state.endpoint.size());
-        Self { state: Hold::new(state), teams, rank, pes, sync: SyncModes::default() }
+        Self { state, rank, pes, sync: SyncModes::default() }
     }
 
     /// Returns the caller's rank. Local.
@@ -91,8 +87,8 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[must_use]
-    pub fn with_sync(self, sync: SyncModes) -> Self {
-        Self { sync, ..self }
+    pub fn with_sync(&self, sync: SyncModes) -> Self {
+        Self { sync, ..self.clone() }
     }
 
     /// Returns the modes of this team's calls. Local.
@@ -103,7 +99,7 @@ impl<'p> Team<'p> {
 
     /// Returns the same team with exit mode Mine or All, for calls whose result the library uses
     /// immediately.
-    pub(crate) fn keeping(self) -> Self {
+    pub(crate) fn keeping(&self) -> Self {
         let exit = if self.sync.exit == SyncMode::None { SyncMode::Mine } else { self.sync.exit };
         self.with_sync(SyncModes { exit, ..self.sync })
     }
@@ -116,7 +112,7 @@ impl<'p> Team<'p> {
     }
 }
 
-impl fmt::Debug for Team<'_> {
+impl fmt::Debug for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Team")
             .field("rank", &self.rank())

@@ -29,16 +29,16 @@ use crate::{
 /// # Ok::<(), consort::Error>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct TeamAlgorithms<'p> {
-    team: Team<'p>,
+pub struct TeamAlgorithms<'t> {
+    team: &'t Team,
 }
 
 /// # Choice of algorithms
-impl<'p> Team<'p> {
+impl Team {
     /// Returns the choice of algorithms for this team's calls. Local.
     #[must_use]
-    pub fn algorithms(&self) -> TeamAlgorithms<'p> {
-        TeamAlgorithms { team: *self }
+    pub fn algorithms(&self) -> TeamAlgorithms<'_> {
+        TeamAlgorithms { team: self }
     }
 }
 

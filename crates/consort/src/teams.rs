@@ -16,16 +16,16 @@ use crate::{
 const NO_COLOR: i64 = -1;
 
 /// A PE's two teams in a grid; from [`Team::cartesian`].
-#[derive(Clone, Copy, Debug)]
-pub struct Grid<'p> {
+#[derive(Clone, Debug)]
+pub struct Grid {
     /// The PEs of its row, by column.
-    pub row: Team<'p>,
+    pub row: Team,
     /// The PEs of its column, by row.
-    pub column: Team<'p>,
+    pub column: Team,
 }
 
 /// # Teams
-impl<'p> Team<'p> {
+impl Team {
     /// Forms teams of the PEs that give the same `color`, ordered by `key` and then by rank.
     /// Returns `None` on a PE that gives no colour.
     ///
@@ -133,7 +133,7 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn cartesian(&self, rows: usize) -> Result<Grid<'p>> {
+    pub fn cartesian(&self, rows: usize) -> Result<Grid> {
         let pes = self.size();
         if rows == 0 || !pes.is_multiple_of(rows) {
             return Err(TeamError::Rows { rows, pes }.into());
@@ -174,8 +174,8 @@ impl<'p> Team<'p> {
 
     /// Returns the team of this part, with this team's modes.
     fn team_of(&self, part: Group) -> Self {
-        let state = self.teams.state_for(&self.state, part);
-        Team::new(state, self.teams).with_sync(self.sync())
+        let number = self.state.owner().teams.state_for(&self.state, part);
+        Self::new(self.state.of_team(number)).with_sync(self.sync())
     }
 
     /// Returns the team of these PEs with this colour, which all PEs form without further
@@ -209,10 +209,8 @@ impl<'p> Team<'p> {
     /// # Errors
     /// As [`Team::free`].
     #[doc(hidden)]
-    pub fn free_by_agreement(self) -> Result<()> {
-        self.state.free()?;
-        self.teams.spare(&self.state);
-        Ok(())
+    pub fn free_by_agreement(&self) -> Result<()> {
+        self.state.free()
     }
 
     /// Returns whether the next call ends a quarter of the window: the one after it may wait.

@@ -22,7 +22,7 @@ use crate::{Result, Team, error::CallError, runtime::messages::INBOX_BYTES};
 pub const EAGER_BYTES: usize = 64 << 10;
 
 /// # Messages
-impl<'p> Team<'p> {
+impl Team {
     /// Sends `data` to PE `to`, which [receives](Team::receive) it. Only the two PEs make a call,
     /// each for the same number of elements of the same type. The team's modes do not matter.
     ///

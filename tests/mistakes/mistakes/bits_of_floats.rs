@@ -10,7 +10,7 @@ use consort::{
     ops::{BitAnd, Max},
 };
 
-pub fn combine(team: &Team<'_>, mine: &[f64], all: &mut [f64]) -> Result<()> {
+pub fn combine(team: &Team, mine: &[f64], all: &mut [f64]) -> Result<()> {
     #[cfg(not(right))]
     team.slices(mine, all).all_reduce(BitAnd)?;
     #[cfg(right)]

@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, mine: &mut [u64], all: &mut [u64]) -> Result<()> {
+pub fn sums(team: &Team, mine: &mut [u64], all: &mut [u64]) -> Result<()> {
     team.overlap(|scope| {
         let call = scope.start_into(&*mine, all).all_reduce(Sum)?;
         #[cfg(not(right))]

@@ -4,7 +4,7 @@
 
 use consort::{Result, Team};
 
-pub fn sums(team: &Team<'_>, mine: Vec<u64>, modulus: u64) -> Result<()> {
+pub fn sums(team: &Team, mine: Vec<u64>, modulus: u64) -> Result<()> {
     #[cfg(not(right))]
     team.start(mine).all_reduce(|a: u64, b: u64| (a + b) % modulus)?;
     #[cfg(right)]

@@ -4,7 +4,7 @@
 
 use consort::{Result, Team};
 
-pub fn most(team: &Team<'_>, mine: &mut [f64]) -> Result<()> {
+pub fn most(team: &Team, mine: &mut [f64]) -> Result<()> {
     #[cfg(not(right))]
     team.in_place(mine).all_reduce(|a, b| a.max(b))?;
     #[cfg(right)]

@@ -8,7 +8,7 @@
 
 use consort::{Displacements, Rank, Result, Team};
 
-pub fn collect(team: &Team<'_>, mine: &[u64], lens: &[usize], all: &mut [u64]) -> Result<()> {
+pub fn collect(team: &Team, mine: &[u64], lens: &[usize], all: &mut [u64]) -> Result<()> {
     #[cfg(not(right))]
     let blocks = lens;
     #[cfg(right)]

@@ -9,7 +9,7 @@
 use consort::{Displacements, Result, Team};
 
 pub fn collect(
-    team: &Team<'_>,
+    team: &Team,
     mine: &[u64],
     blocks: &Displacements,
     all: &mut [u64],

@@ -7,7 +7,7 @@
 use consort::{Displacements, Rank, Result, Team};
 
 pub fn collect(
-    team: &Team<'_>,
+    team: &Team,
     mine: &[u64],
     (given, received, all): (&Displacements, &Displacements, &mut [u64]),
 ) -> Result<()> {

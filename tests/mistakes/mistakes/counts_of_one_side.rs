@@ -7,7 +7,7 @@
 use consort::{Displacements, Result, Team};
 
 pub fn exchange(
-    team: &Team<'_>,
+    team: &Team,
     (given, mine): (&Displacements, &[u64]),
     (received, all): (&Displacements, &mut [u64]),
 ) -> Result<()> {

@@ -6,7 +6,7 @@
 
 use consort::{Displacements, Rank, Result, Team};
 
-pub fn deal(team: &Team<'_>, cards: &[u8], hands: &Displacements) -> Result<()> {
+pub fn deal(team: &Team, cards: &[u8], hands: &Displacements) -> Result<()> {
     #[cfg(not(right))]
     team.values(cards).with_counts(hands).scatter(Rank(0))?;
     #[cfg(right)]

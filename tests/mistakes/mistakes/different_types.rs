@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, mine: &[f64]) -> Result<()> {
+pub fn sums(team: &Team, mine: &[f64]) -> Result<()> {
     #[cfg(not(right))]
     let mut all = vec![0.0_f32; mine.len()];
     #[cfg(right)]

@@ -7,7 +7,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn offsets(team: &Team<'_>, lens: &mut [u64]) -> Result<Vec<u64>> {
+pub fn offsets(team: &Team, lens: &mut [u64]) -> Result<Vec<u64>> {
     let mut offsets = vec![0; lens.len()];
     #[cfg(not(right))]
     team.in_place(lens).exclusive_scan(Sum)?;

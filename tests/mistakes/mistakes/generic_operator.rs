@@ -9,13 +9,13 @@ use consort::{
 };
 
 #[cfg(not(right))]
-pub fn sums<T: Pod>(team: &Team<'_>, all: &mut [T], residuals: &mut [f32]) -> Result<()> {
+pub fn sums<T: Pod>(team: &Team, all: &mut [T], residuals: &mut [f32]) -> Result<()> {
     team.in_place(residuals).all_reduce(Sum)?;
     team.in_place(all).all_reduce(Sum)
 }
 
 #[cfg(right)]
-pub fn sums<T: Pod>(team: &Team<'_>, all: &mut [T], residuals: &mut [f32]) -> Result<()>
+pub fn sums<T: Pod>(team: &Team, all: &mut [T], residuals: &mut [f32]) -> Result<()>
 where
     Sum: Operator<T>,
 {

@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn plan(team: &Team<'_>, len: u32) -> Result<()> {
+pub fn plan(team: &Team, len: u32) -> Result<()> {
     #[cfg(not(right))]
     team.plan::<f64>(len).all_reduce(Sum)?;
     #[cfg(right)]

@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, source: &[u64], sums: &mut [u64]) -> Result<()> {
+pub fn sums(team: &Team, source: &[u64], sums: &mut [u64]) -> Result<()> {
     #[cfg(not(right))]
     team.slices(source, sums).with_len(2).all_reduce(Sum)?;
     #[cfg(right)]

@@ -4,7 +4,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, sums: &mut [u32]) -> Result<()> {
+pub fn sums(team: &Team, sums: &mut [u32]) -> Result<()> {
     #[cfg(not(right))]
     team.in_place(sums).all_reduce()?;
     #[cfg(right)]

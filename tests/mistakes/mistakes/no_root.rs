@@ -4,7 +4,7 @@
 
 use consort::{Rank, Result, Team};
 
-pub fn share(team: &Team<'_>, table: &mut [u32]) -> Result<()> {
+pub fn share(team: &Team, table: &mut [u32]) -> Result<()> {
     #[cfg(not(right))]
     team.in_place(table).broadcast()?;
     #[cfg(right)]

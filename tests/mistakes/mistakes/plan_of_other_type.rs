@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>) -> Result<()> {
+pub fn sums(team: &Team) -> Result<()> {
     let plan = team.plan::<f64>(3).all_reduce(Sum)?;
     #[cfg(not(right))]
     let data = vec![0.0_f32; 3];

@@ -6,7 +6,7 @@
 
 use consort::{Rank, Result, Team};
 
-pub fn deal(team: &Team<'_>, cards: Vec<u8>) -> Result<()> {
+pub fn deal(team: &Team, cards: Vec<u8>) -> Result<()> {
     #[cfg(not(right))]
     team.start(cards).scatter(Rank(0))?.wait()?;
     #[cfg(right)]

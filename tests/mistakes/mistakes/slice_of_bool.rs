@@ -8,7 +8,7 @@
 
 use consort::{Result, Team, ops::BitAnd};
 
-pub fn all(team: &Team<'_>, flags: &mut [bool]) -> Result<()> {
+pub fn all(team: &Team, flags: &mut [bool]) -> Result<()> {
     #[cfg(not(right))]
     team.in_place(flags).all_reduce(BitAnd)?;
     #[cfg(right)]

@@ -6,7 +6,7 @@
 
 use consort::{Rank, Result, Team};
 
-pub fn share(team: &Team<'_>, mut name: Vec<u8>) -> Result<()> {
+pub fn share(team: &Team, mut name: Vec<u8>) -> Result<()> {
     #[cfg(not(right))]
     team.broadcast(String::from("config.toml"), Rank(0))?;
     #[cfg(right)]

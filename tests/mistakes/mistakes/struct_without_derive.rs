@@ -15,6 +15,6 @@ pub struct Point {
     y: f64,
 }
 
-pub fn share(team: &Team<'_>, points: &mut [Point]) -> Result<()> {
+pub fn share(team: &Team, points: &mut [Point]) -> Result<()> {
     team.in_place(points).broadcast(Rank(0))
 }

@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, mine: &[f64]) -> Result<Vec<f64>> {
+pub fn sums(team: &Team, mine: &[f64]) -> Result<Vec<f64>> {
     let mut all = vec![0.0; mine.len()];
     #[cfg(not(right))]
     team.slices(mine, &all).all_reduce(Sum)?;

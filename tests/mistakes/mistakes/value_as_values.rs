@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sum(team: &Team<'_>, mine: f64) -> Result<()> {
+pub fn sum(team: &Team, mine: f64) -> Result<()> {
     #[cfg(not(right))]
     team.values(mine).all_reduce(Sum)?;
     #[cfg(right)]

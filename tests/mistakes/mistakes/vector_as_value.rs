@@ -9,7 +9,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, mut mine: Vec<f64>) -> Result<()> {
+pub fn sums(team: &Team, mut mine: Vec<f64>) -> Result<()> {
     #[cfg(not(right))]
     team.all_reduce(mine, Sum)?;
     #[cfg(right)]

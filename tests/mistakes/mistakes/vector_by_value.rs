@@ -5,7 +5,7 @@
 
 use consort::{Result, Team, ops::Sum};
 
-pub fn sums(team: &Team<'_>, mine: Vec<f64>, all: &mut [f64]) -> Result<()> {
+pub fn sums(team: &Team, mine: Vec<f64>, all: &mut [f64]) -> Result<()> {
     #[cfg(not(right))]
     team.slices(mine, all).all_reduce(Sum)?;
     #[cfg(right)]

@@ -26,24 +26,24 @@ const FIRST_ROUNDS: u32 = 10;
 const AHEAD_NS: u64 = 600;
 
 /// One PE's part in timing blocks.
-pub(super) struct Clock<'m, 'p> {
+pub(super) struct Clock<'m> {
     mode: Mode,
     conditions: &'m Conditions,
-    shared: &'m SessionState<'p>,
+    shared: &'m SessionState,
     peers: &'m [Box<dyn Peer>],
-    world: Team<'p>,
+    world: &'m Team,
     delays: Delays,
     /// The start of the last call that all PEs began together.
     went_ns: u64,
 }
 
-impl<'m, 'p> Clock<'m, 'p> {
+impl<'m> Clock<'m> {
     pub(super) fn new(
         mode: Mode,
         conditions: &'m Conditions,
-        shared: &'m SessionState<'p>,
+        shared: &'m SessionState,
         peers: &'m [Box<dyn Peer>],
-        world: Team<'p>,
+        world: &'m Team,
     ) -> Self {
         let delays = Delays::new(conditions.arrival, world.rank());
         Self { mode, conditions, shared, peers, world, delays, went_ns: 0 }
@@ -59,12 +59,7 @@ impl<'m, 'p> Clock<'m, 'p> {
 
     /// Makes `calls` calls and times them. The result, over all PEs and without the transfer, is
     /// meaningful on PE 0 only.
-    pub(super) fn block(
-        &mut self,
-        work: &Work,
-        bench: &WorkMemory<'_>,
-        calls: u64,
-    ) -> Result<Block> {
+    pub(super) fn block(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<Block> {
         match self.mode {
             Mode::Throughput => self.in_a_row(work, bench, calls)?,
             Mode::Latency => self.alone(work, bench, calls)?,
@@ -81,7 +76,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         Ok(block)
     }
 
-    fn in_a_row(&mut self, work: &Work, bench: &WorkMemory<'_>, calls: u64) -> Result<()> {
+    fn in_a_row(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         self.world.barrier()?;
         let start_ns = usage::clock_ns();
         let mut delayed_ns = 0;
@@ -95,7 +90,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         self.shared.show(&[(start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns))])
     }
 
-    fn alone(&mut self, work: &Work, bench: &WorkMemory<'_>, calls: u64) -> Result<()> {
+    fn alone(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         let mut mine = Vec::with_capacity(usize::try_from(calls).unwrap_or(0));
         for _ in 0..calls {
             if self.conditions.rewrite {

@@ -45,15 +45,15 @@ const MOST_CALLS: f64 = 1e6;
 const STOP: u64 = u64::MAX;
 
 /// One PE of a session.
-pub(super) struct Member<'m, 'p> {
+pub(super) struct Member<'m> {
     session: &'m Session,
     conditions: &'m Conditions,
-    shared: &'m SessionState<'p>,
+    shared: &'m SessionState,
     peers: &'m [Box<dyn Peer>],
     /// Set when the session is to end.
     stop: &'m AtomicBool,
-    world: Team<'p>,
-    clock: Clock<'m, 'p>,
+    world: &'m Team,
+    clock: Clock<'m>,
     forced: Option<(Collective, Candidate)>,
     decided: usize,
 }
@@ -65,14 +65,14 @@ struct BlockSize {
     before: u64,
 }
 
-impl<'m, 'p> Member<'m, 'p> {
+impl<'m> Member<'m> {
     /// Creates a PE of a session whose thread libraries are `peers`.
     pub(super) fn new(
         (session, conditions): (&'m Session, &'m Conditions),
-        shared: &'m SessionState<'p>,
+        shared: &'m SessionState,
         peers: &'m [Box<dyn Peer>],
         stop: &'m AtomicBool,
-        pe: &'p Pe,
+        pe: &'m Pe,
     ) -> Self {
         let world = pe.world();
         let clock = Clock::new(session.mode, conditions, shared, peers, world);
@@ -122,8 +122,8 @@ impl<'m, 'p> Member<'m, 'p> {
 
     /// Prepares buffers for all works. Works of the same kind share them, so that they are measured
     /// on the same pages.
-    fn prepare(&self) -> Result<Vec<Rc<WorkMemory<'p>>>> {
-        let mut benches: Vec<Rc<WorkMemory<'p>>> = Vec::new();
+    fn prepare(&self) -> Result<Vec<Rc<WorkMemory>>> {
+        let mut benches: Vec<Rc<WorkMemory>> = Vec::new();
         for (index, work) in self.session.work.iter().enumerate() {
             let alike = self.session.work[..index].iter().position(|other| other.shares(work));
             benches.push(match alike {
@@ -138,7 +138,7 @@ impl<'m, 'p> Member<'m, 'p> {
     fn take(
         &mut self,
         work: &Work,
-        bench: &WorkMemory<'_>,
+        bench: &WorkMemory,
         fitting: BlockSize,
         timing: &mut Timing,
     ) -> Result<()> {
@@ -164,7 +164,7 @@ impl<'m, 'p> Member<'m, 'p> {
     fn warm_up(
         &mut self,
         work: &Work,
-        bench: &WorkMemory<'_>,
+        bench: &WorkMemory,
     ) -> Result<(BlockSize, Option<Candidate>)> {
         self.serve(work);
         let first = Instant::now();

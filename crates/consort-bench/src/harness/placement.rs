@@ -172,7 +172,7 @@ impl PlacementSurvey {
     /// Returns the readings of each pair, on all PEs.
     fn readings(
         &self,
-        world: Team<'_>,
+        world: &Team,
         pairs: &[(u32, u32, PeRelation)],
     ) -> Result<Vec<Vec<f64>>, Error> {
         let mut trips = RoundTrips::new(world)?;
@@ -196,16 +196,16 @@ fn goes_on(readings: &[Vec<f64>], begun: Instant, budget: Duration) -> bool {
 }
 
 /// Round trips between any two PEs.
-struct RoundTrips<'p> {
+struct RoundTrips {
     me: Rank,
-    target: Symmetric<'p, u64>,
+    target: Symmetric<u64>,
     /// The number of messages that have arrived from each PE.
-    came: Symmetric<'p, u64>,
+    came: Symmetric<u64>,
     awaited: Vec<u64>,
 }
 
-impl<'p> RoundTrips<'p> {
-    fn new(world: Team<'p>) -> Result<Self, Error> {
+impl RoundTrips {
+    fn new(world: &Team) -> Result<Self, Error> {
         let pes = world.size();
         let (target, came) = (world.symmetric(1)?, world.symmetric(pes)?);
         Ok(Self { me: world.rank(), target, came, awaited: vec![0; pes] })
@@ -268,7 +268,7 @@ impl OwnPlace {
         }
     }
 
-    fn places(&self, world: Team<'_>) -> Result<Vec<PePlace>, Error> {
+    fn places(&self, world: &Team) -> Result<Vec<PePlace>, Error> {
         let gathered = world.all_gather((self.place, process::id(), self.cores))?;
         let (hosts, names) = world.values(self.host.as_bytes()).uneven().all_gather()?;
         let (cpus, masks) = world.values(&self.cpus).uneven().all_gather()?;

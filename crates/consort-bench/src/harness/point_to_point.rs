@@ -88,7 +88,7 @@ impl Pattern {
 
     /// Allocates memory for calls with messages of `bytes` bytes, which are whole words.
     /// Collective.
-    pub(super) fn prepare(self, team: Team<'_>, bytes: usize) -> Result<Pair<'_>> {
+    pub(super) fn prepare(self, team: &Team, bytes: usize) -> Result<Pair> {
         let words = bytes / size_of::<u64>();
         Ok(Pair {
             me: team.rank(),
@@ -109,16 +109,16 @@ impl FromStr for Pattern {
     }
 }
 
-pub(super) struct Pair<'p> {
+pub(super) struct Pair {
     me: Rank,
-    target: Symmetric<'p, u64>,
+    target: Symmetric<u64>,
     /// The number of messages that have arrived, for round trips.
-    trips: Symmetric<'p, u64>,
+    trips: Symmetric<u64>,
     source: Vec<u64>,
     tripped: Cell<u64>,
 }
 
-impl Pair<'_> {
+impl Pair {
     /// Performs this PE's part in a call.
     #[inline]
     pub(super) fn call(&self, pattern: Pattern) -> Result<()> {

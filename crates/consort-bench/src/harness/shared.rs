@@ -34,7 +34,7 @@ enum PartWord {
 }
 
 /// State that the PEs of a session share.
-pub(super) struct SessionState<'p> {
+pub(super) struct SessionState {
     /// The intended time of a block.
     pub(super) block: Duration,
     /// Whether each PE has a core.
@@ -42,15 +42,15 @@ pub(super) struct SessionState<'p> {
     mode: Mode,
     rank: Rank,
     size: usize,
-    words: Symmetric<'p, u64>,
+    words: Symmetric<u64>,
     /// Each PE's latest block: start and end of each call, or the local time of all calls as one
     /// span.
-    spans: Symmetric<'p, u64>,
+    spans: Symmetric<u64>,
 }
 
-impl<'p> SessionState<'p> {
+impl SessionState {
     /// Creates the state; `fits` is whether each PE has a core. Collective.
-    pub(super) fn new(pe: &'p Pe, mode: Mode, fits: bool) -> Result<Self> {
+    pub(super) fn new(pe: &Pe, mode: Mode, fits: bool) -> Result<Self> {
         let world = pe.world();
         Ok(Self {
             block: block_time(fits),
@@ -98,7 +98,7 @@ impl<'p> SessionState<'p> {
     /// Passes PE 0's decision `number` to all PEs. Two cells are used in turn: a cell is written
     /// again only after all PEs have passed the barrier of the next decision, and therefore have
     /// read this one.
-    pub(super) fn agree(&self, world: Team<'_>, number: usize, mine: u64) -> Result<u64> {
+    pub(super) fn agree(&self, world: &Team, number: usize, mine: u64) -> Result<u64> {
         let cell = PartWord::Decisions as usize + number % 2;
         if self.rank == Rank(0) {
             self.words.store(cell, mine)?;
@@ -140,7 +140,7 @@ impl<'p> SessionState<'p> {
     }
 
     /// Adds up the counts of all PEs. Collective; only PE 0 gets the sum.
-    pub(super) fn sum(&self, world: Team<'_>, count: u64) -> Result<u64> {
+    pub(super) fn sum(&self, world: &Team, count: u64) -> Result<u64> {
         self.words.store(PartWord::Switches as usize, count)?;
         world.barrier()?;
         let mut sum = 0;

@@ -24,7 +24,7 @@ pub(super) fn can_ask(query: &Query) -> bool {
 /// Makes a call on values of `len` doubles, a length that [`can_ask`] accepts, with sums.
 #[inline]
 pub(super) fn call(
-    team: &Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[f64],
     target: &mut [f64],
@@ -43,7 +43,7 @@ pub(super) fn call(
 }
 
 fn call_on_arrays<const N: usize>(
-    team: &Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[f64],
     target: &mut [f64],
@@ -58,7 +58,7 @@ where
 /// Makes a call with one value per block.
 #[inline]
 fn call_on<T: Pod, O: Operator<T>>(
-    team: &Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[T],
     target: &mut [T],

@@ -39,29 +39,29 @@ pub enum ServedBy {
 }
 
 /// One PE's memory for one work.
-pub(super) enum WorkMemory<'p> {
-    Call(CallMemory<'p>),
-    PointToPoint(Pair<'p>),
+pub(super) enum WorkMemory {
+    Call(CallMemory),
+    PointToPoint(Pair),
 }
 
 /// One PE's buffers for calls, which are used in turn.
-pub(super) struct CallMemory<'p> {
-    team: Team<'p>,
-    buffers: Vec<Buffers<'p>>,
+pub(super) struct CallMemory {
+    team: Team,
+    buffers: Vec<Buffers>,
     turn: Cell<usize>,
     /// The data for rewriting symmetric memory; empty if the buffers are slices.
     contents: Vec<f64>,
 }
 
 /// Source and target of one call. In symmetric memory, a broadcast's data is in the source.
-enum Buffers<'p> {
+enum Buffers {
     Slices(RefCell<Vec<f64>>, RefCell<Vec<f64>>),
-    Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
+    Symmetric(Symmetric<f64>, Symmetric<f64>),
 }
 
-impl CallMemory<'_> {
+impl CallMemory {
     #[inline]
-    fn current(&self) -> &Buffers<'_> {
+    fn current(&self) -> &Buffers {
         &self.buffers[self.turn.get()]
     }
 
@@ -135,7 +135,7 @@ impl Work {
     }
 
     /// Allocates memory for this work on one PE, with `count` buffers in turn. Collective.
-    pub(super) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<WorkMemory<'p>> {
+    pub(super) fn prepare(&self, team: &Team, count: usize) -> Result<WorkMemory> {
         Ok(match self {
             Self::Call(query, _) => WorkMemory::Call(buffers(query, team, count)?),
             Self::PointToPoint(pattern, bytes) => {
@@ -145,7 +145,7 @@ impl Work {
     }
 
     /// Rewrites this PE's contribution to the next call.
-    pub(super) fn rewrite(&self, bench: &WorkMemory<'_>) -> Result<()> {
+    pub(super) fn rewrite(&self, bench: &WorkMemory) -> Result<()> {
         let WorkMemory::Call(bench) = bench else { return Ok(()) };
         match bench.current() {
             Buffers::Symmetric(source, _) if !bench.contents.is_empty() => {
@@ -158,7 +158,7 @@ impl Work {
     }
 
     #[inline]
-    pub(super) fn call(&self, bench: &WorkMemory<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+    pub(super) fn call(&self, bench: &WorkMemory, peers: &[Box<dyn Peer>]) -> Result<()> {
         match (self, bench) {
             (Self::Call(query, by), WorkMemory::Call(bench)) => call(query, by, bench, peers),
             (Self::PointToPoint(pattern, _), WorkMemory::PointToPoint(pair)) => pair.call(*pattern),
@@ -172,7 +172,7 @@ fn block_bytes(query: &Query) -> usize {
 }
 
 /// Allocates buffers for calls on one PE, `count` of them in turn. Collective.
-fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallMemory<'p>> {
+fn buffers(query: &Query, team: &Team, count: usize) -> Result<CallMemory> {
     let (len, collective) = (block_bytes(query) / size_of::<f64>(), query.collective);
     let lengths = |is_root| {
         let blocks = [
@@ -194,16 +194,11 @@ fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallMemory
     });
     let buffers = buffers.collect::<Result<_>>()?;
     let contents = vec![1.5; if is_symmetric { source_len } else { 0 }];
-    Ok(CallMemory { team, buffers, turn: Cell::new(0), contents })
+    Ok(CallMemory { team: team.clone(), buffers, turn: Cell::new(0), contents })
 }
 
 #[inline]
-fn call(
-    query: &Query,
-    by: &ServedBy,
-    bench: &CallMemory<'_>,
-    peers: &[Box<dyn Peer>],
-) -> Result<()> {
+fn call(query: &Query, by: &ServedBy, bench: &CallMemory, peers: &[Box<dyn Peer>]) -> Result<()> {
     let buffers = bench.current();
     bench.advance();
     let Query { collective, sync, .. } = *query;

@@ -114,7 +114,7 @@ impl Overlap {
 }
 
 /// Computes for `ns`, and occasionally calls the library, which takes additional time.
-fn compute(world: Team<'_>, ns: f64) -> Result<()> {
+fn compute(world: &Team, ns: f64) -> Result<()> {
     let mut left = Duration::from_secs_f64(ns / 1e9);
     while !left.is_zero() {
         let slice = left.min(Duration::from_secs_f64(SLICE_NS / 1e9));
@@ -131,7 +131,7 @@ fn compute(world: Team<'_>, ns: f64) -> Result<()> {
 /// Returns the time of a call on `data` that all PEs begin together, on the slowest PE. The data is
 /// in the caches where a blocking broadcast leaves it.
 fn timed(
-    world: Team<'_>,
+    world: &Team,
     data: &mut [f64],
     call: impl FnOnce(&mut [f64]) -> Result<()>,
 ) -> Result<f64> {

@@ -202,7 +202,7 @@ fn beside(company: CoreLoad, job: impl Fn() -> Result<f64> + Sync) -> Result<f64
     })
 }
 
-type Wait = fn(Team<'_>, &Symmetric<'_, u64>) -> consort::Result<()>;
+type Wait = fn(&Team, &Symmetric<u64>) -> consort::Result<()>;
 
 /// The waits of PE 0 for PE 1, which arrives late.
 const WAITS: [(&str, Wait); 3] = [

@@ -42,7 +42,7 @@ pub(crate) struct TeamEntry {
 }
 
 /// Used only while the driver is locked, and by no thread after the job has ended.
-struct DriverGuarded(CollectiveTeam<'static>);
+struct DriverGuarded(CollectiveTeam);
 
 // SAFETY: a PE is not tied to a thread, and every user holds the driver's lock.
 unsafe impl Send for DriverGuarded {}
@@ -98,11 +98,11 @@ impl Team {
     }
 
     /// Returns its collectives, while the driver is locked.
-    pub(crate) fn calls(self, routine: &str, driver: &Driver) -> CollectiveTeam<'static> {
+    pub(crate) fn calls<'d>(self, routine: &str, driver: &'d Driver) -> &'d CollectiveTeam {
         match self.entry(routine) {
-            Some(entry) => entry.calls.0,
-            None if self == Self::SHARED => driver.shared,
-            None => driver.world,
+            Some(entry) => &entry.calls.0,
+            None if self == Self::SHARED => &driver.shared,
+            None => &driver.world,
         }
     }
 }
@@ -148,8 +148,9 @@ impl Members {
     }
 }
 
-/// Returns the handle of a team; `INVALID` if this PE is in no team.
-pub(crate) fn handle(calls: Option<CollectiveTeam<'static>>, config: Config) -> Team {
+/// Returns the handle of a team; `INVALID` if this PE is in no team. The driver is locked, since
+/// this may drop the calls of a destroyed team.
+pub(crate) fn handle(calls: Option<CollectiveTeam>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = calls.ranks().map(|rank| calls.world_rank(rank));
     let entry = TeamEntry {

@@ -8,7 +8,7 @@ use consort_native::Operands;
 use crate::{Result, Team};
 
 /// # Barrier
-impl Team<'_> {
+impl Team {
     /// Returns when all PEs of the team have called it, in any mode.
     ///
     /// # Errors
@@ -16,7 +16,7 @@ impl Team<'_> {
     #[inline]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        let state = self.state;
+        let state = &self.state;
         if let Some(ready) = &*state.barrier.borrow() {
             return state.run(&**ready, &Operands::NONE, Location::caller());
         }

@@ -15,7 +15,7 @@ const SHORT_BYTES: usize = 32 << 10;
 /// The most bytes that a combination in place copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-impl Team<'_> {
+impl Team {
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
     /// `N` is the type of the program's elements, and `T` the type that is sent for them.
     #[inline(always)]

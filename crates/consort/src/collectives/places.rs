@@ -10,7 +10,7 @@ use super::verb::{Held, Verb, brought, bytes_of, layouts};
 use crate::{Displacements, Result, Team, error::CallError};
 
 /// # Places
-impl Team<'_> {
+impl Team {
     /// Makes a call on blocks of `len` elements, at these offsets of the source and of the target
     /// from each heap. Without an operator, nothing is combined. A broadcast copies the root's
     /// source to the target of the other PEs.

@@ -14,7 +14,7 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// A slice to read and one to write; from [`Team::slices`].
 #[derive(Debug)]
 pub struct Slices<'a, T> {
-    team: &'a Team<'a>,
+    team: &'a Team,
     source: &'a [T],
     target: &'a mut [T],
 }
@@ -22,20 +22,20 @@ pub struct Slices<'a, T> {
 /// A slice to read and write; from [`Team::in_place`].
 #[derive(Debug)]
 pub struct InPlace<'a, T> {
-    team: &'a Team<'a>,
+    team: &'a Team,
     data: &'a mut [T],
 }
 
 /// Symmetric memory; from [`Team::in_symmetric`].
 #[derive(Debug)]
 pub struct InSymmetric<'a, T: Element> {
-    team: &'a Team<'a>,
-    source: &'a Symmetric<'a, T>,
-    target: &'a Symmetric<'a, T>,
+    team: &'a Team,
+    source: &'a Symmetric<T>,
+    target: &'a Symmetric<T>,
 }
 
 /// # The data of a blocking call
-impl Team<'_> {
+impl Team {
     /// Names the data of a call: it reads `source` and writes `target`. Local.
     ///
     /// ```
@@ -96,8 +96,8 @@ impl Team<'_> {
     #[inline]
     pub fn in_symmetric<'a, T: Element>(
         &'a self,
-        source: &'a Symmetric<'_, T>,
-        target: &'a Symmetric<'_, T>,
+        source: &'a Symmetric<T>,
+        target: &'a Symmetric<T>,
     ) -> Call<InSymmetric<'a, T>> {
         Call(InSymmetric { team: self, source, target })
     }

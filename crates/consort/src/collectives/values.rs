@@ -19,17 +19,21 @@ use crate::{Displacements, Result, Team, value::Value};
 /// Values to read; from [`Team::values`]. The call returns a new vector.
 #[derive(Debug)]
 pub struct Values<'a, T, Kind> {
-    team: Team<'a>,
+    team: &'a Team,
     source: &'a [T],
     kind: PhantomData<fn(Kind)>,
 }
 
 /// Values whose number differs from PE to PE; from [`Call::uneven`].
 #[derive(Debug)]
-pub struct Uneven<F>(F);
+pub struct Uneven<'a, T, Kind> {
+    team: Team,
+    source: &'a [T],
+    kind: PhantomData<fn(Kind)>,
+}
 
 /// # Collectives on values
-impl Team<'_> {
+impl Team {
     /// Returns the root's `value` on every PE. The value is copied into the call, so the modes may
     /// be Loose. The `value` of other PEs is ignored.
     ///
@@ -288,7 +292,7 @@ impl Team<'_> {
         &'a self,
         source: &'a [T],
     ) -> Call<Values<'a, T, Kind>> {
-        Call(Values { team: *self, source, kind: PhantomData })
+        Call(Values { team: self, source, kind: PhantomData })
     }
 
     /// Combines one value, and returns the packed result.
@@ -324,13 +328,13 @@ impl<T: Value<Kind>, Kind> Values<'_, T, Kind> {
             return Ok(T::unpack_all(data));
         }
         let mut target;
-        if let Some(held) = verb.held(&team, verb.len.unwrap_or(source.len())) {
+        if let Some(held) = verb.held(team, verb.len.unwrap_or(source.len())) {
             let team = team.keeping();
             ensure_fits::<T::Packed>(verb.collective, held[1].extent())?;
             target = blank(held[1].extent());
             team.on_blocks::<T, _>(verb, held, &source, &mut target, site)?;
         } else {
-            let (contributed, received) = verb.blocks(&team);
+            let (contributed, received) = verb.blocks(team);
             let blocks = (contributed, received);
             let len = verb.len.unwrap_or(source.len() / contributed.max(1) as usize);
             let target_len = len.saturating_mul(received as usize);
@@ -356,7 +360,7 @@ impl<T: Value<Kind>, Kind, C: CombineValues<T, Kind>> Makes<C> for Values<'_, T,
 
     fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Option<Vec<T>>> {
         let results = self.make(verb, combine, site)?;
-        Ok(verb.is_among_some(&self.team).then_some(results))
+        Ok(verb.is_among_some(self.team).then_some(results))
     }
 }
 
@@ -380,14 +384,14 @@ impl<'a, T: Value<Kind>, Kind> Call<Values<'a, T, Kind>> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn uneven(self) -> Call<Uneven<Values<'a, T, Kind>>> {
+    pub fn uneven(self) -> Call<Uneven<'a, T, Kind>> {
         let Values { team, source, kind } = self.0;
-        Call(Uneven(Values { team: team.keeping(), source, kind }))
+        Call(Uneven { team: team.keeping(), source, kind })
     }
 }
 
 /// # Different numbers of values on each PE
-impl<T: Value<Kind>, Kind> Call<Uneven<Values<'_, T, Kind>>> {
+impl<T: Value<Kind>, Kind> Call<Uneven<'_, T, Kind>> {
     /// Returns block `i` of the root's values on PE `i`. Other PEs' values and `blocks` are
     /// ignored.
     ///
@@ -408,7 +412,7 @@ impl<T: Value<Kind>, Kind> Call<Uneven<Values<'_, T, Kind>>> {
     /// ```
     #[track_caller]
     pub fn scatter(self, blocks: &Displacements, root: Rank) -> Result<Vec<T>> {
-        let Uneven(Values { team, source, .. }) = self.0;
+        let Uneven { team, source, .. } = self.0;
         let mut counts = Vec::new();
         if team.rank() == root {
             blocks.check_source(team.pes(), source.len())?;
@@ -425,7 +429,7 @@ impl<T: Value<Kind>, Kind> Call<Uneven<Values<'_, T, Kind>>> {
     /// See [`Call`].
     #[track_caller]
     pub fn gather(self, root: Rank) -> Result<Option<(Vec<T>, Displacements)>> {
-        let Uneven(Values { team, source, .. }) = self.0;
+        let Uneven { team, source, .. } = self.0;
         let blocks = match team.gather(source.len(), root)? {
             Some(counts) => Displacements::new(&counts)?,
             None => Displacements::default(),
@@ -440,7 +444,7 @@ impl<T: Value<Kind>, Kind> Call<Uneven<Values<'_, T, Kind>>> {
     /// See [`Call`].
     #[track_caller]
     pub fn all_gather(self) -> Result<(Vec<T>, Displacements)> {
-        let Uneven(Values { team, source, .. }) = self.0;
+        let Uneven { team, source, .. } = self.0;
         let blocks = Displacements::new(&team.all_gather(source.len())?)?;
         let all = team.values(source).with_counts(&blocks).all_gather()?;
         Ok((all, blocks))
@@ -465,7 +469,7 @@ impl<T: Value<Kind>, Kind> Call<Uneven<Values<'_, T, Kind>>> {
     /// ```
     #[track_caller]
     pub fn all_to_all(self, given: &Displacements) -> Result<(Vec<T>, Displacements)> {
-        let Uneven(Values { team, source, .. }) = self.0;
+        let Uneven { team, source, .. } = self.0;
         given.check_source(team.pes(), source.len())?;
         let received = Displacements::new(&team.all_to_all(&given.counts())?)?;
         let all = team.values(source).with_counts((given, &received)).all_to_all()?;

@@ -45,14 +45,14 @@ impl<'d> Verb<'d> {
 
     /// Returns whether `team`'s PE is the root.
     #[inline(always)]
-    pub(crate) fn is_root(&self, team: &Team<'_>) -> bool {
+    pub(crate) fn is_root(&self, team: &Team) -> bool {
         self.root == Some(team.rank())
     }
 
     /// Returns whether `team`'s PE gets a result of a collective that gives none to some PEs: a gather
     /// and a reduction give one to the root only, an exclusive scan to all PEs but PE 0.
     #[inline(always)]
-    pub(crate) fn is_among_some(&self, team: &Team<'_>) -> bool {
+    pub(crate) fn is_among_some(&self, team: &Team) -> bool {
         match self.root {
             Some(root) => team.rank() == root,
             None => team.rank() != Rank(0),
@@ -71,7 +71,7 @@ impl<'d> Verb<'d> {
 
     /// Returns the numbers of blocks that `team`'s PE contributes and receives.
     #[inline(always)]
-    pub(crate) fn blocks(&self, team: &Team<'_>) -> (u32, u32) {
+    pub(crate) fn blocks(&self, team: &Team) -> (u32, u32) {
         let (pes, is_root) = (team.pes(), self.is_root(team));
         (self.collective.source_blocks(pes, is_root), self.collective.target_blocks(pes, is_root))
     }
@@ -81,7 +81,7 @@ impl<'d> Verb<'d> {
     #[inline(always)]
     pub(crate) fn symmetric_lens(
         &self,
-        team: &Team<'_>,
+        team: &Team,
         source_len: usize,
         target_len: usize,
     ) -> Result<(usize, usize, usize)> {
@@ -107,7 +107,7 @@ impl<'d> Verb<'d> {
     /// Returns the blocks that `team`'s PE contributes and receives in a vector variant; `None` in
     /// a collective on equal blocks. `own` is the length of this PE's block.
     #[inline(always)]
-    pub(crate) fn held(&self, team: &Team<'_>, own: usize) -> Option<[Held<'d>; 2]> {
+    pub(crate) fn held(&self, team: &Team, own: usize) -> Option<[Held<'d>; 2]> {
         let Sides { given, received } = self.sides;
         if given.is_none() && received.is_none() {
             return None;
@@ -122,7 +122,7 @@ impl<'d> Verb<'d> {
 
     /// Returns the layouts of a call on equal blocks, if it is a vector variant.
     #[inline(always)]
-    pub(crate) fn even<T>(&self, team: &Team<'_>, len: usize) -> Option<[Layout<'static>; 2]> {
+    pub(crate) fn even<T>(&self, team: &Team, len: usize) -> Option<[Layout<'static>; 2]> {
         Layout::of_blocks(self.collective, team.pes(), self.is_root(team), bytes_of::<T>(len))
     }
 }
@@ -168,7 +168,7 @@ pub(crate) fn brought<'b>(
 /// Returns the layouts of the blocks that a PE contributes and receives in a vector variant, in
 /// buffers of these lengths.
 pub(crate) fn layouts<'l, T: Pod>(
-    team: &Team<'_>,
+    team: &Team,
     (source_len, given): (usize, Held<'l>),
     (target_len, received): (usize, Held<'l>),
 ) -> Result<[Layout<'l>; 2]> {
@@ -293,11 +293,7 @@ pub(crate) fn copy_own<T: Pod>(source: &[T], target: &mut [T]) {
 
 /// Returns a copy of what this PE contributes to a call in place. Peers may read it while their
 /// contributions are written to the PE's data.
-pub(crate) fn contribution_in_place<T: Pod>(
-    verb: &Verb<'_>,
-    team: &Team<'_>,
-    data: &[T],
-) -> Vec<T> {
+pub(crate) fn contribution_in_place<T: Pod>(verb: &Verb<'_>, team: &Team, data: &[T]) -> Vec<T> {
     match verb.collective {
         Collective::AllGather => {
             let len = data.len() / team.size();

@@ -82,6 +82,11 @@ pub enum CallError {
     Team(TeamError),
     /// A call of a team that has been freed, or of its symmetric memory.
     Freed,
+    /// A call by a handle of a PE that no thread runs: its program or its region has ended, or its
+    /// thread has left the job.
+    Ended,
+    /// The value of this type that the PE keeps is in use already.
+    InUse(&'static str),
     /// The result of a nonblocking call has already been taken.
     Taken,
     /// All numbers that distinguish kinds of calls are in use. One PE alone may return this error,
@@ -152,6 +157,13 @@ impl fmt::Display for CallError {
             Self::Team(error) => fmt::Display::fmt(error, f),
             Self::Freed => {
                 f.write_str("the team has been freed: make its calls before, or make another team")
+            }
+            Self::Ended => f.write_str(
+                "the PE is not running: make its calls inside its program or its region, before it \
+                 leaves the job",
+            ),
+            Self::InUse(of) => {
+                write!(f, "the PE's kept value of type {of} is in use: drop it before `keep`")
             }
             Self::Taken => f.write_str(
                 "the result of this nonblocking call has been taken: poll it until it \

@@ -46,6 +46,12 @@ pub enum LaunchError {
         /// The PE.
         rank: Rank,
     },
+    /// A thread cannot run this PE, because another thread, which has run it before, still has
+    /// handles on it: teams, symmetric memory, requests, plans or kept values.
+    HeldElsewhere {
+        /// The PE.
+        rank: Rank,
+    },
     /// A thread cannot join a job twice.
     JoinedAlready {
         /// The PE that the thread runs.
@@ -100,6 +106,11 @@ impl fmt::Display for LaunchError {
             Self::RankTaken { rank } => {
                 write!(f, "PE {rank} is taken: another thread runs it; join after that has left")
             }
+            Self::HeldElsewhere { rank } => write!(
+                f,
+                "PE {rank} has handles on the thread that ran it: drop its teams, symmetric memory, \
+                 requests, plans and kept values there, or run it on that thread"
+            ),
             Self::JoinedAlready { rank } => write!(
                 f,
                 "this thread runs PE {rank} of the job already: leave before joining \

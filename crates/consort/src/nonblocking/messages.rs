@@ -11,7 +11,7 @@ use crate::Error;
 use crate::{Result, Team, collectives::combine::Nothing};
 
 /// # Nonblocking messages
-impl<'p> Team<'p> {
+impl Team {
     /// Starts to send `data` to PE `to`, which [receives](Team::receive) it, by a blocking call or
     /// by a [started](Team::start_receive) one. The request returns `data` when it may be changed:
     /// up to [`EAGER_BYTES`](crate::EAGER_BYTES), possibly before it is received.
@@ -36,7 +36,7 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn start_send<T: Pod + Send>(&self, to: Rank, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
+    pub fn start_send<T: Pod + Send>(&self, to: Rank, data: Vec<T>) -> Result<Request<Vec<T>>> {
         let pair = self.messages_to(to)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
         let buffers = Pair::new(data, Vec::new(), [true, false], Nothing);
@@ -53,7 +53,7 @@ impl<'p> Team<'p> {
         &self,
         from: Rank,
         data: Vec<T>,
-    ) -> Result<Request<'p, Vec<T>>> {
+    ) -> Result<Request<Vec<T>>> {
         let pair = self.messages_from(from)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
         let buffers = Pair::new(Vec::new(), data, [false, true], Nothing);
@@ -80,7 +80,7 @@ impl<'scope> Overlap<'scope, '_> {
         &'scope self,
         to: Rank,
         source: S,
-    ) -> Result<Request<'scope, S>> {
+    ) -> Result<Request<S>> {
         let pair = self.team().messages_to(to)?;
         let ready = pair.state.message_plan::<T>(source.elements().len())?;
         let buffers = (source, <&mut [T]>::default());
@@ -97,7 +97,7 @@ impl<'scope> Overlap<'scope, '_> {
         &'scope self,
         from: Rank,
         target: &'scope mut [T],
-    ) -> Result<Request<'scope, &'scope mut [T]>> {
+    ) -> Result<Request<&'scope mut [T]>> {
         let pair = self.team().messages_from(from)?;
         let ready = pair.state.message_plan::<T>(target.len())?;
         let buffers = (<&mut [T]>::default(), target);

@@ -64,10 +64,10 @@ use crate::{
         combine::Combine,
         verb::{Verb, planned_len},
     },
-    runtime::plans::Ready,
+    runtime::{hold::CallState, plans::Ready},
 };
 
-impl<'p> Team<'p> {
+impl Team {
     /// Returns the plan of a nonblocking call on blocks of `len` elements.
     fn nonblocking_plan<T: Pod>(
         &self,
@@ -98,7 +98,7 @@ impl<'p> Team<'p> {
         finish: impl FnOnce(C) -> B + Send + 'f,
         also: Option<&Tally>,
         site: Site,
-    ) -> Result<Request<'p, B>>
+    ) -> Result<Request<B>>
     where
         C: Buffers + 'f,
         B: Send + 'f,
@@ -135,7 +135,7 @@ impl<'p> Team<'p> {
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;
-        Ok(Request::new(self.state.whoever(), number, completion))
+        Ok(Request::new(CallState::of(&self.state), number, completion))
     }
 }
 

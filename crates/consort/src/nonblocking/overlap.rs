@@ -112,16 +112,16 @@ pub struct BorrowedInPlace<'scope, 'env, T> {
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Overlap<'scope, 'env: 'scope> {
-    team: Team<'env>,
+    team: Team,
     operations: Tally,
     /// The teams of the scope's messages.
-    messages: RefCell<Vec<Team<'env>>>,
+    messages: RefCell<Vec<Team>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 /// # Nonblocking collectives on borrowed slices
-impl<'p> Team<'p> {
+impl Team {
     /// Runs `body`, which may start calls on slices that it borrows for the scope, and then waits
     /// until all these calls are complete. Local, but the calls that `body` starts are collective.
     ///
@@ -152,13 +152,10 @@ impl<'p> Team<'p> {
     pub fn overlap<'env, R>(
         &self,
         body: impl for<'s> FnOnce(&'s Overlap<'s, 'env>) -> Result<R>,
-    ) -> Result<R>
-    where
-        'p: 'env,
-    {
+    ) -> Result<R> {
         let (scope, env) = (PhantomData, PhantomData);
         let (operations, messages) = (Tally::default(), RefCell::default());
-        let overlap = Overlap { team: *self, operations, messages, scope, env };
+        let overlap = Overlap { team: self.clone(), operations, messages, scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
         // All operations have been dropped, so nothing accesses the borrowed data, even on a panic.
@@ -183,8 +180,8 @@ impl<'p> Team<'p> {
 
 impl<'scope, 'env> Overlap<'scope, 'env> {
     /// Returns the team of the scope.
-    pub(super) fn team(&self) -> Team<'env> {
-        self.team
+    pub(super) fn team(&self) -> &Team {
+        &self.team
     }
 
     /// Waits until all operations have been dropped, and returns the payloads of their panics. It
@@ -227,22 +224,21 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     /// target. Otherwise as [`Self::start`].
     pub(super) fn start_message<T, S, B>(
         &'scope self,
-        (pair, ready): (Team<'env>, Arc<dyn Ready>),
+        (pair, ready): (Team, Arc<dyn Ready>),
         (source, target): (S, &'scope mut [T]),
         sends: bool,
         finish: impl FnOnce(S, &'scope mut [T]) -> B + Send + 'scope,
         site: Site,
-    ) -> Result<Request<'scope, B>>
+    ) -> Result<Request<B>>
     where
         T: Pod + Send,
         S: Source<T> + 'scope,
         B: Send + 'scope,
     {
-        let is_it = |known: &Team<'_>| known.state.number() == pair.state.number();
+        let is_it = |known: &Team| known.state.number() == pair.state.number();
         if !self.messages.borrow().iter().any(is_it) {
-            self.messages.borrow_mut().push(pair);
+            self.messages.borrow_mut().push(pair.clone());
         }
-        let pair: Team<'scope> = pair;
         let buffers = Pair::new(source, target, [sends, !sends], Nothing);
         let finish = |pair: Pair<T, S, _, _>| finish(pair.source, pair.target);
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
@@ -281,14 +277,14 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         combine: C,
         finish: impl FnOnce((S, &'scope mut [T])) -> B + Send + 'scope,
         site: Site,
-    ) -> Result<Request<'scope, B>>
+    ) -> Result<Request<B>>
     where
         T: Pod + Send,
         S: Elements<T> + Send + 'scope,
         C: Combine<T> + Send + 'scope,
         B: Send + 'scope,
     {
-        let team: Team<'scope> = self.team;
+        let team = &self.team;
         team.refuse_borrowed()?;
         let lens = (Some(source.elements().len()), Some(target.len()));
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, lens.0, lens.1)?;
@@ -305,7 +301,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
 }
 
 impl<'scope, T, S> Returns for Borrowed<'scope, '_, T, S> {
-    type All = Request<'scope, (S, &'scope mut [T])>;
+    type All = Request<(S, &'scope mut [T])>;
     type Some = Self::All;
 }
 
@@ -333,7 +329,7 @@ impl<T, S> KnowsTarget for Borrowed<'_, '_, T, S> {}
 impl<T> Sealed for BorrowedInPlace<'_, '_, T> {}
 
 impl<'scope, T> Returns for BorrowedInPlace<'scope, '_, T> {
-    type All = Request<'scope, &'scope mut [T]>;
+    type All = Request<&'scope mut [T]>;
     type Some = Self::All;
 }
 
@@ -344,18 +340,18 @@ where
 {
     fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::All> {
         let Self { scope, data } = self;
-        let team = scope.team;
+        let team = &scope.team;
         team.refuse_borrowed()?;
         if verb.collective == Collective::Broadcast {
             let none = <&mut [T]>::default();
-            return if verb.is_root(&team) {
+            return if verb.is_root(team) {
                 scope.start(&verb, (data, none), combine, |(data, _)| data, site)
             } else {
                 scope.start(&verb, (none, data), combine, |(_, data)| data, site)
             };
         }
         // Peers may read a PE's contribution while theirs are written to its data.
-        let source = contribution_in_place(&verb, &team, data);
+        let source = contribution_in_place(&verb, team, data);
         scope.start(&verb, (source, data), combine, |(_, data)| data, site)
     }
 

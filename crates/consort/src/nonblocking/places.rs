@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// # Places
-impl<'p> Team<'p> {
+impl Team {
     /// Starts the call of [`Team::collective_at`].
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl<'p> Team<'p> {
         operator: Option<O>,
         (source, target): (usize, usize),
         len: usize,
-    ) -> Result<Request<'p, ()>> {
+    ) -> Result<Request<()>> {
         let verb = Verb { root, ..Verb::new(collective) };
         let symmetric = are_symmetric(collective, (source, target));
         let even = verb.even::<T>(self, len).map(|both| both.map(OwnedLayout::Even));
@@ -58,7 +58,7 @@ impl<'p> Team<'p> {
         &self,
         (source, len): (usize, usize),
         (target, blocks): (usize, Displacements),
-    ) -> Result<Request<'p, ()>> {
+    ) -> Result<Request<()>> {
         let extent = blocks.extent();
         let places = ((source, bytes_of::<T>(len)), (target, bytes_of::<T>(extent)));
         if !are_apart(places.0, places.1) {
@@ -82,7 +82,7 @@ impl<'p> Team<'p> {
         combine: C,
         layouts: Option<[OwnedLayout; 2]>,
         site: Site,
-    ) -> Result<Request<'p, ()>> {
+    ) -> Result<Request<()>> {
         let ready = self.nonblocking_plan::<T>(verb, len, symmetric, &combine)?;
         let buffers = InHeap {
             collective: verb.collective,

@@ -20,19 +20,19 @@ use crate::{
 
 /// Vectors that are given when a plan is started; from [`Team::plan`].
 #[derive(Debug)]
-pub struct Plan<'p, T> {
-    team: Team<'p>,
+pub struct Plan<'t, T> {
+    team: &'t Team,
     len: usize,
     elements: PhantomData<fn() -> T>,
 }
 
 /// # Nonblocking collectives that are planned once
-impl<'p> Team<'p> {
+impl Team {
     /// Plans barriers. See [`Team::start_barrier`]. Local.
     ///
     /// # Errors
     /// [`CallError::Plan`], [`CallError::Freed`].
-    pub fn plan_barrier(&self) -> Result<PlannedBarrier<'p>> {
+    pub fn plan_barrier(&self) -> Result<PlannedBarrier> {
         let team = self.with_sync(SyncModes::STRICT);
         let verb = Verb::new(Collective::Barrier);
         let ready = team.nonblocking_plan::<u8>(&verb, 0, false, &Nothing)?;
@@ -59,32 +59,32 @@ impl<'p> Team<'p> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn plan<T: Pod + Send>(&self, len: usize) -> Call<Plan<'p, T>> {
-        Call(Plan { team: *self, len, elements: PhantomData })
+    pub fn plan<T: Pod + Send>(&self, len: usize) -> Call<Plan<'_, T>> {
+        Call(Plan { team: self, len, elements: PhantomData })
     }
 }
 
-impl<'p, T: Pod + Send> Plan<'p, T> {
+impl<T: Pod + Send> Plan<'_, T> {
     fn make<B>(
         self,
         verb: Verb<'_>,
         combine: impl Combine<T> + Send + 'static,
         finish: fn(bool, Vec<T>) -> B,
-    ) -> Result<Planned<'p, T, B>> {
+    ) -> Result<Planned<T, B>> {
         let Self { team, len, .. } = self;
         let verb = Verb { len: Some(len), ..verb };
-        let shape = Shape::of::<T>(&team, &verb, None, None)?;
+        let shape = Shape::of::<T>(team, &verb, None, None)?;
         let ready = team.nonblocking_plan::<T>(&verb, shape.len, false, &combine)?;
-        Ok(Planned { team, ready, combine: Arc::new(combine), shape, finish })
+        Ok(Planned { team: team.clone(), ready, combine: Arc::new(combine), shape, finish })
     }
 }
 
-impl<'p, T> Returns for Plan<'p, T> {
-    type All = Planned<'p, T>;
-    type Some = Planned<'p, T, Option<Vec<T>>>;
+impl<T> Returns for Plan<'_, T> {
+    type All = Planned<T>;
+    type Some = Planned<T, Option<Vec<T>>>;
 }
 
-impl<'p, T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Plan<'p, T> {
+impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Plan<'_, T> {
     fn all(self, verb: Verb<'_>, combine: C, _: Site) -> Result<Self::All> {
         self.make(verb, combine, |_, result| result)
     }
@@ -119,8 +119,8 @@ impl<T> KnowsTarget for Plan<'_, T> {}
 /// })?;
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Planned<'p, T, B = Vec<T>> {
-    team: Team<'p>,
+pub struct Planned<T, B = Vec<T>> {
+    team: Team,
     ready: Arc<dyn Ready>,
     combine: Arc<dyn Combine<T> + Send>,
     shape: Shape,
@@ -131,14 +131,14 @@ pub struct Planned<'p, T, B = Vec<T>> {
 /// The buffers of a planned call.
 type Owned<T> = Pair<T, Vec<T>, Vec<T>, Arc<dyn Combine<T> + Send>>;
 
-impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
+impl<T: Pod + Send, B: Send + 'static> Planned<T, B> {
     /// Starts the call on `data`, which has the planned length, and allocates the result. `data` is
     /// ignored if this PE contributes nothing. A broadcast returns `data`. Collective.
     ///
     /// # Errors
     /// [`CallError::PlannedLength`], and see [`Team`].
     #[track_caller]
-    pub fn start(&self, data: Vec<T>) -> Result<Request<'p, B>> {
+    pub fn start(&self, data: Vec<T>) -> Result<Request<B>> {
         let shape = &self.shape;
         ensure_planned(shape.uses[0] || shape.is_broadcast, data.len(), shape.source_len)?;
         let (source, target) = shape.place(data);
@@ -175,11 +175,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn start_into(
-        &self,
-        source: Vec<T>,
-        target: Vec<T>,
-    ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
+    pub fn start_into(&self, source: Vec<T>, target: Vec<T>) -> Result<Request<(Vec<T>, Vec<T>)>> {
         let shape = &self.shape;
         ensure_planned(shape.uses[0], source.len(), shape.source_len)?;
         ensure_planned(shape.uses[1], target.len(), shape.target_len)?;
@@ -197,7 +193,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
         target: Vec<T>,
         finish: impl FnOnce(Owned<T>) -> R + Send + 'static,
         site: Site,
-    ) -> Result<Request<'p, R>> {
+    ) -> Result<Request<R>> {
         let Shape { uses, layouts, .. } = &self.shape;
         let buffers = Pair::new(source, target, *uses, Arc::clone(&self.combine));
         self.team.start_owned(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
@@ -212,7 +208,7 @@ fn ensure_planned(is_used: bool, given: usize, planned: usize) -> Result<()> {
     Ok(())
 }
 
-impl<T, B> fmt::Debug for Planned<'_, T, B> {
+impl<T, B> fmt::Debug for Planned<T, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shape { source_len, target_len, .. } = self.shape;
         f.debug_struct("Planned")
@@ -223,23 +219,23 @@ impl<T, B> fmt::Debug for Planned<'_, T, B> {
 }
 
 /// A planned barrier, from [`Team::plan_barrier`].
-pub struct PlannedBarrier<'p> {
-    team: Team<'p>,
+pub struct PlannedBarrier {
+    team: Team,
     ready: Arc<dyn Ready>,
 }
 
-impl<'p> PlannedBarrier<'p> {
+impl PlannedBarrier {
     /// Starts the barrier. Collective.
     ///
     /// # Errors
     /// See [`Team`].
     #[track_caller]
-    pub fn start(&self) -> Result<Request<'p, ()>> {
+    pub fn start(&self) -> Result<Request<()>> {
         self.team.start_without_data(Arc::clone(&self.ready), Location::caller())
     }
 }
 
-impl fmt::Debug for PlannedBarrier<'_> {
+impl fmt::Debug for PlannedBarrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlannedBarrier").finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Op, Poisoned};
 
 use super::alarm::Alarm;
-use crate::{Error, Result, error::CallError, runtime::state::State};
+use crate::{Error, Result, error::CallError, runtime::hold::CallState};
 
 /// The state of a request: pending, completed with a result, or taken.
 #[derive(Debug)]
@@ -91,16 +91,16 @@ impl<B> Completion<B> {
 /// })?;
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Request<'p, B> {
-    state: &'p State,
+pub struct Request<B> {
+    state: CallState,
     number: u64,
     completion: Arc<Completion<B>>,
     /// Set when it is first awaited.
     alarm: Option<Alarm>,
 }
 
-impl<'p, B> Request<'p, B> {
-    pub(super) fn new(state: &'p State, number: u64, completion: Arc<Completion<B>>) -> Self {
+impl<B> Request<B> {
+    pub(super) fn new(state: CallState, number: u64, completion: Arc<Completion<B>>) -> Self {
         Self { state, number, completion, alarm: None }
     }
 
@@ -132,9 +132,13 @@ impl<'p, B> Request<'p, B> {
     /// [`CallError::Reentrant`]; [`CallError::Taken`] if it was polled as a future until it was
     /// ready.
     pub fn wait(self) -> Result<B> {
-        let _inside = self.state.go_inside()?;
+        let inside = match self.state.go_inside() {
+            Ok(inside) => inside,
+            Err(error) => return self.result_outside(error),
+        };
         let endpoint = &self.state.endpoint;
         let done = endpoint.block_until(self.number, None, || self.completion.take());
+        drop(inside);
         self.result(done.ok().flatten().unwrap_or(Ok(Err(Poisoned))))
     }
 
@@ -162,7 +166,10 @@ impl<'p, B> Request<'p, B> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn wait_timeout(self, limit: Duration) -> Result<Result<B, Self>> {
-        let inside = self.state.go_inside_one_sided()?;
+        let inside = match self.state.go_inside_one_sided() {
+            Ok(inside) => inside,
+            Err(error) => return self.result_outside(error).map(Ok),
+        };
         let endpoint = &self.state.endpoint;
         let taken = endpoint.block_until(self.number, Some(limit), || self.completion.take());
         drop(inside);
@@ -173,12 +180,23 @@ impl<'p, B> Request<'p, B> {
         }
     }
 
+    /// Returns the result, if the call was complete before its PE ended.
+    #[cold]
+    fn result_outside(&self, error: Error) -> Result<B> {
+        match error {
+            Error::Call(CallError::Ended) => {
+                self.completion.take().map_or(Err(error), |taken| self.result(taken))
+            }
+            error => Err(error),
+        }
+    }
+
     fn result(&self, taken: Result<Op<B>>) -> Result<B> {
         taken?.map_err(|_| Error::of_job(self.state.endpoint.job()))
     }
 }
 
-impl<B> Future for Request<'_, B> {
+impl<B> Future for Request<B> {
     type Output = Result<B>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
@@ -197,7 +215,7 @@ impl<B> Future for Request<'_, B> {
     }
 }
 
-impl<B> fmt::Debug for Request<'_, B> {
+impl<B> fmt::Debug for Request<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("is_over", &self.completion.is_over())

@@ -34,7 +34,7 @@ impl Shape {
     /// Returns the shape of a call whose buffers have these lengths. Lengths that are not given
     /// follow from the others, and from what `verb` states.
     pub(super) fn of<T: Pod>(
-        team: &Team<'_>,
+        team: &Team,
         verb: &Verb<'_>,
         source_len: Option<usize>,
         target_len: Option<usize>,
@@ -110,7 +110,7 @@ impl Shape {
     }
 }
 
-impl Team<'_> {
+impl Team {
     /// Returns the shape of a call, and its plan.
     pub(super) fn shape_and_plan<T: Pod>(
         &self,

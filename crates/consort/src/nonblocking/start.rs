@@ -28,29 +28,29 @@ use crate::{
 
 /// A vector to read; from [`Team::start`]. The request returns a new vector; for a broadcast, this one.
 #[derive(Debug)]
-pub struct Start<'p, T> {
-    team: Team<'p>,
+pub struct Start<'t, T> {
+    team: &'t Team,
     source: Vec<T>,
 }
 
 /// A vector to read and one to write; from [`Team::start_into`]. The request returns both.
 #[derive(Debug)]
-pub struct StartInto<'p, T> {
-    team: Team<'p>,
+pub struct StartInto<'t, T> {
+    team: &'t Team,
     source: Vec<T>,
     target: Vec<T>,
 }
 
 /// Symmetric memory of a nonblocking call; from [`Team::start_symmetric`].
 #[derive(Debug)]
-pub struct StartSymmetric<'p, 'a, T: Element> {
-    team: Team<'p>,
-    source: &'a Symmetric<'a, T>,
-    target: &'a Symmetric<'a, T>,
+pub struct StartSymmetric<'a, T: Element> {
+    team: &'a Team,
+    source: &'a Symmetric<T>,
+    target: &'a Symmetric<T>,
 }
 
 /// # Nonblocking collectives
-impl<'p> Team<'p> {
+impl Team {
     /// Drives the pending nonblocking calls of this PE, of all its teams. Local.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[track_caller]
-    pub fn start_barrier(&self) -> Result<Request<'p, ()>> {
+    pub fn start_barrier(&self) -> Result<Request<()>> {
         self.plan_barrier()?.start()
     }
 
@@ -103,8 +103,8 @@ impl<'p> Team<'p> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn start<T: Pod + Send>(&self, source: Vec<T>) -> Call<Start<'p, T>> {
-        Call(Start { team: *self, source })
+    pub fn start<T: Pod + Send>(&self, source: Vec<T>) -> Call<Start<'_, T>> {
+        Call(Start { team: self, source })
     }
 
     /// Names the data of a nonblocking call from `source` into `target`. It returns both when it is
@@ -132,8 +132,8 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         target: Vec<T>,
-    ) -> Call<StartInto<'p, T>> {
-        Call(StartInto { team: *self, source, target })
+    ) -> Call<StartInto<'_, T>> {
+        Call(StartInto { team: self, source, target })
     }
 
     /// Names the data of a nonblocking call in symmetric memory. The program must not change that
@@ -157,15 +157,15 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn start_symmetric<'a, T: Element>(
-        &self,
-        source: &'a Symmetric<'_, T>,
-        target: &'a Symmetric<'_, T>,
-    ) -> Call<StartSymmetric<'p, 'a, T>> {
-        Call(StartSymmetric { team: *self, source, target })
+        &'a self,
+        source: &'a Symmetric<T>,
+        target: &'a Symmetric<T>,
+    ) -> Call<StartSymmetric<'a, T>> {
+        Call(StartSymmetric { team: self, source, target })
     }
 
     /// Starts a barrier of this name at `site`.
-    pub(crate) fn start_named_barrier(&self, name: &str, site: Site) -> Result<Request<'p, ()>> {
+    pub(crate) fn start_named_barrier(&self, name: &str, site: Site) -> Result<Request<()>> {
         let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.pes()) };
         self.start_without_data(self.state.prepare_named(&call, name)?, site)
     }
@@ -175,7 +175,7 @@ impl<'p> Team<'p> {
         &self,
         ready: Arc<dyn Ready>,
         site: Site,
-    ) -> Result<Request<'p, ()>> {
+    ) -> Result<Request<()>> {
         let nothing = Pair::<u8, _, _, _>::new(Vec::new(), Vec::new(), [false; 2], Nothing);
         self.start_owned(ready, nothing, None, |_| (), site)
     }
@@ -190,7 +190,7 @@ impl<'p> Team<'p> {
         &self,
         name: &str,
         value: T,
-    ) -> Result<Request<'p, Vec<T>>> {
+    ) -> Result<Request<Vec<T>>> {
         let kind = (Collective::AllGather, SyncModes::MINE);
         let call = CallSpec { nonblocking: true, ..self.state.spec::<T, T>(kind, None, 1, None) };
         let ready = self.state.prepare_named(&call, name)?;
@@ -206,7 +206,7 @@ impl<'p> Team<'p> {
         layouts: Option<[OwnedLayout; 2]>,
         finish: impl FnOnce(Pair<T, Vec<T>, Vec<T>, C>) -> B + Send + 'static,
         site: Site,
-    ) -> Result<Request<'p, B>> {
+    ) -> Result<Request<B>> {
         // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
@@ -215,14 +215,14 @@ impl<'p> Team<'p> {
     }
 }
 
-impl<'p, T: Pod + Send> Start<'p, T> {
+impl<T: Pod + Send> Start<'_, T> {
     fn make<C: Combine<T> + Send + 'static, B: Send + 'static>(
         self,
         verb: &Verb<'_>,
         combine: C,
         site: Site,
         finish: impl FnOnce(bool, Vec<T>) -> B + Send + 'static,
-    ) -> Result<Request<'p, B>> {
+    ) -> Result<Request<B>> {
         let Self { team, source } = self;
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, Some(source.len()), None)?;
         let (source, target) = shape.place(source);
@@ -235,17 +235,17 @@ impl<'p, T: Pod + Send> Start<'p, T> {
     }
 }
 
-impl<'p, T> Returns for Start<'p, T> {
-    type All = Request<'p, Vec<T>>;
-    type Some = Request<'p, Option<Vec<T>>>;
+impl<T> Returns for Start<'_, T> {
+    type All = Request<Vec<T>>;
+    type Some = Request<Option<Vec<T>>>;
 }
 
-impl<'p, T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Start<'p, T> {
-    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<'p, Vec<T>>> {
+impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Start<'_, T> {
+    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<Vec<T>>> {
         self.make(&verb, combine, site, |_, result| result)
     }
 
-    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<'p, Option<Vec<T>>>> {
+    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<Option<Vec<T>>>> {
         self.make(&verb, combine, site, bool::then_some)
     }
 }
@@ -255,12 +255,12 @@ impl<T> Separate for Start<'_, T> {}
 impl<T> TakesLength for Start<'_, T> {}
 impl<T> KnowsSource for Start<'_, T> {}
 
-impl<'p, T> Returns for StartInto<'p, T> {
-    type All = Request<'p, (Vec<T>, Vec<T>)>;
+impl<T> Returns for StartInto<'_, T> {
+    type All = Request<(Vec<T>, Vec<T>)>;
     type Some = Self::All;
 }
 
-impl<'p, T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for StartInto<'p, T> {
+impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for StartInto<'_, T> {
     fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::All> {
         let Self { team, source, target } = self;
         let lens = (Some(source.len()), Some(target.len()));
@@ -282,44 +282,43 @@ impl<T> KnowsLength for StartInto<'_, T> {}
 impl<T> KnowsSource for StartInto<'_, T> {}
 impl<T> KnowsTarget for StartInto<'_, T> {}
 
-impl<'p, T: Element> Returns for StartSymmetric<'p, '_, T> {
-    type All = Request<'p, ()>;
-    type Some = Request<'p, ()>;
+impl<T: Element> Returns for StartSymmetric<'_, T> {
+    type All = Request<()>;
+    type Some = Request<()>;
 }
 
-impl<'p, T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric<'p, '_, T> {
-    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<'p, ()>> {
+impl<T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric<'_, T> {
+    fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<()>> {
         let Self { team, source, target } = self;
         source.check_with(target, verb.collective)?;
         for memory in [source, target] {
             memory.ensure_job(team.state.endpoint.job());
         }
         let lens = (source.len(), target.len());
-        let (len, source_len, target_len, layouts) = match verb.held(&team, verb.len.unwrap_or(0)) {
+        let (len, source_len, target_len, layouts) = match verb.held(team, verb.len.unwrap_or(0)) {
             Some([given, received]) => {
-                layouts::<T>(&team, (lens.0, given), (lens.1, received))?;
+                layouts::<T>(team, (lens.0, given), (lens.1, received))?;
                 let layouts = [given, received].map(OwnedLayout::of::<T>);
                 (0, lens.0, lens.1, Some(layouts))
             }
             None => {
-                let (len, source_len, target_len) = verb.symmetric_lens(&team, lens.0, lens.1)?;
-                let even = verb.even::<T>(&team, len);
+                let (len, source_len, target_len) = verb.symmetric_lens(team, lens.0, lens.1)?;
+                let even = verb.even::<T>(team, len);
                 (len, source_len, target_len, even.map(|both| both.map(OwnedLayout::Even)))
             }
         };
-        let place = |memory: &Symmetric<'_, T>, len: usize| {
-            (Arc::clone(memory.block()), len * size_of::<T>())
-        };
+        let place =
+            |memory: &Symmetric<T>, len: usize| (Arc::clone(memory.block()), len * size_of::<T>());
         let places = (place(source, source_len), place(target, target_len));
         team.start_in::<_, T, _>(&verb, len, true, places, combine, layouts, site)
     }
 
-    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<'p, ()>> {
+    fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<()>> {
         self.all(verb, combine, site)
     }
 }
 
-impl<T: Element> Sealed for StartSymmetric<'_, '_, T> {}
-impl<T: Element> Separate for StartSymmetric<'_, '_, T> {}
-impl<T: Element> TakesLength for StartSymmetric<'_, '_, T> {}
-impl<T: Element> KnowsLength for StartSymmetric<'_, '_, T> {}
+impl<T: Element> Sealed for StartSymmetric<'_, T> {}
+impl<T: Element> Separate for StartSymmetric<'_, T> {}
+impl<T: Element> TakesLength for StartSymmetric<'_, T> {}
+impl<T: Element> KnowsLength for StartSymmetric<'_, T> {}

@@ -5,13 +5,13 @@ use std::{any::type_name, sync::Arc};
 use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, SyncModes};
 use consort_native::{Operands, Site};
 
-use super::{plan_cache::Key, plans::Ready, state::Hold};
+use super::{hold::Hold, plan_cache::Key, plans::Ready};
 use crate::{Error, Result, error::CallError};
 
 /// The operator and its name, if contributions are combined.
 pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
-impl Hold<'_> {
+impl Hold {
     /// Makes a call at `site` on blocks of `len` elements, by its cached plan or a new one. The
     /// program's elements are of type `N`, and are sent as elements of type `T`.
     #[inline]

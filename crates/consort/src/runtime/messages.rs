@@ -16,13 +16,13 @@ use std::sync::Arc;
 use consort_fabric::{CallSpec, Candidate, Collective, Pod, SyncModes};
 use consort_native::{Operands, Site};
 
-use super::{plan_cache::Key, plans::Ready, state::Hold};
+use super::{hold::Hold, plan_cache::Key, plans::Ready};
 use crate::Result;
 
 /// The longest message that fits the receiver's inbox, which has 252 lines of 56 bytes for it.
 pub(crate) const INBOX_BYTES: usize = 12 << 10;
 
-impl Hold<'_> {
+impl Hold {
     /// Makes a blocking call for a message of `len` elements. `operands` determine whether this PE
     /// is its sender or its receiver.
     #[inline]

@@ -12,8 +12,12 @@
 //! | `refinement`, `refining` | refine choices while the program runs |
 //! | `state` | a PE's state of a team between calls, and the entry of a call |
 //! | `teams` | the states of a PE's teams |
+//! | `hold` | handles on a PE's states, and their owner |
+//! | `kept` | values that a PE keeps between regions |
 
 pub(crate) mod dispatch;
+pub(crate) mod hold;
+pub(crate) mod kept;
 pub(crate) mod making;
 pub(crate) mod messages;
 pub(crate) mod plan_cache;

@@ -9,13 +9,13 @@ use consort_native::{CallNumber, NumbersExhausted, Operands, message_name};
 use consort_tuner::{Catalog, ChosenBy};
 
 use super::{
+    hold::Hold,
     making::{Maker, Outside},
     plans::Ready,
-    state::Hold,
 };
 use crate::{Error, Result, error::CallError};
 
-impl Hold<'_> {
+impl Hold {
     /// Selects the candidate that serves a call.
     pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
         self.choices.borrow().select(call, self.may_be_own(call))

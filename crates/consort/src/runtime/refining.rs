@@ -8,14 +8,14 @@ use consort_native::{Buffer, Operands, Site};
 use consort_tuner::online::{RefinementStep, TIMES};
 
 use super::{
+    hold::Hold,
     plan_cache::Key,
     plans::Ready,
     refinement::{Kind, Refinements},
-    state::Hold,
 };
 use crate::{Error, Result, error::CallError};
 
-impl Hold<'_> {
+impl Hold {
     /// Makes a call by the candidate that refinement selects.
     #[cold]
     pub(crate) fn refine(

@@ -2,7 +2,6 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ops::Deref,
     rc::Rc,
     sync::Arc,
     thread,
@@ -14,6 +13,7 @@ use consort_fabric::CallSpec;
 use consort_native::{Endpoint, Failure, Group, Operands, Site, StartedCall};
 
 use super::{
+    hold::Hold,
     plan_cache::{Cache, Key},
     plans::Ready,
     refinement::Refinements,
@@ -31,6 +31,8 @@ const OPERATIONS: u8 = 2;
 /// A panic has dropped asynchronous broadcasts for which peers wait. If it was caught, the job
 /// fails.
 const ABANDONED: u8 = 4;
+/// No thread runs the PE: its program or its region has ended, or its thread has left the job.
+const AWAY: u8 = 8;
 
 /// How long a PE waits at its end for other threads to drop handles on its symmetric memory.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,30 +53,15 @@ pub(crate) struct State {
     pub(super) synchronized: Cell<bool>,
     /// Whether a nonblocking call was started in this quarter.
     started: Cell<bool>,
-    /// The flags [`INSIDE`], [`OPERATIONS`] and [`ABANDONED`]. The PE's teams share them.
+    /// The flags [`INSIDE`], [`OPERATIONS`], [`ABANDONED`] and [`AWAY`]. The PE's teams share them.
     presence: Rc<Cell<u8>>,
     /// The number of this state among the PE's states; 0 for the world's.
     number: usize,
     /// The number of freed teams of this state. A state serves one team after another.
     generation: Cell<u32>,
     is_freed: Cell<bool>,
-}
-
-/// A reference to the state of a team. The team may be freed, and its state may then serve another
-/// team.
-#[derive(Clone, Copy)]
-pub(crate) struct Hold<'p> {
-    state: &'p State,
-    generation: u32,
-}
-
-impl Deref for Hold<'_> {
-    type Target = State;
-
-    #[inline(always)]
-    fn deref(&self) -> &State {
-        self.state
-    }
+    /// The number of handles on its team; those of freed teams do not count.
+    pub(super) handles: Cell<usize>,
 }
 
 impl State {
@@ -101,6 +88,7 @@ impl State {
             number,
             generation: Cell::new(0),
             is_freed: Cell::new(false),
+            handles: Cell::new(0),
         }
     }
 
@@ -132,6 +120,43 @@ impl State {
     /// Returns the number of this state among the PE's states.
     pub(crate) fn number(&self) -> usize {
         self.number
+    }
+
+    /// Records whether a thread runs the PE. Calls fail while none does.
+    pub(crate) fn set_away(&self, is_away: bool) {
+        let others = self.presence.get() & !AWAY;
+        self.presence.set(if is_away { others | AWAY } else { others });
+    }
+
+    /// Returns the number of teams that this state has served before.
+    #[inline(always)]
+    pub(super) fn current_generation(&self) -> u32 {
+        self.generation.get()
+    }
+
+    /// Returns whether there is a handle on its team.
+    pub(super) fn has_handles(&self) -> bool {
+        self.handles.get() > 0
+    }
+
+    /// Leaves its team within a call, and drops the team's plans and memory.
+    pub(crate) fn leave_team(&self, _: &Inside<'_>) {
+        self.is_freed.set(true);
+        self.generation.set(self.generation.get().wrapping_add(1));
+        self.handles.set(0);
+        self.cache.forget();
+        self.barrier.take();
+        if let Some(refinements) = &self.refinements {
+            refinements.clear();
+        }
+        // SAFETY: no blocking call is alive: every blocking call holds an `Inside`, and the caller
+        // holds the only one. A nonblocking call, which a helper may still end, has its own
+        // reference to the group. So nothing borrows the group from the endpoint, because this
+        // crate never keeps such a borrow.
+        #[expect(unsafe_code, reason = "frees the memory of a team")]
+        unsafe {
+            self.endpoint.leave();
+        }
     }
 
     /// Returns whether its team has been freed.
@@ -197,10 +222,14 @@ impl State {
         }
     }
 
-    /// Enters a call when a flag is set: the PE is already in a call, operations may be pending, or
-    /// a panic has dropped asynchronous broadcasts.
+    /// Enters a call when a flag is set: no thread runs the PE, it is already in a call, operations
+    /// may be pending, or a panic has dropped asynchronous broadcasts.
     #[cold]
     fn go_inside_from(&self, before: u8, begin: fn(&Endpoint)) -> Result<Inside<'_>> {
+        if before & AWAY != 0 {
+            self.presence.set(before);
+            return Err(CallError::Ended.into());
+        }
         self.presence.set(before | INSIDE);
         if before & ABANDONED != 0 {
             self.fail_abandoned();
@@ -289,62 +318,7 @@ impl State {
     }
 }
 
-impl<'p> Hold<'p> {
-    /// Creates a reference to the state of a new team.
-    pub(crate) fn new(state: &'p State) -> Self {
-        Self { state, generation: state.generation.get() }
-    }
-
-    /// Returns the state, whichever team it serves: for data of the PE itself.
-    pub(crate) fn whoever(&self) -> &'p State {
-        self.state
-    }
-
-    /// Returns [`CallError::Freed`] once the team is freed.
-    #[inline(always)]
-    pub(crate) fn ensure_alive(&self) -> Result<()> {
-        if self.generation == self.state.generation.get() {
-            Ok(())
-        } else {
-            Err(CallError::Freed.into())
-        }
-    }
-
-    /// Enters a call. Rejects calls from within a call, and calls of a freed team.
-    #[inline]
-    pub(crate) fn enter(&self) -> Result<Inside<'p>> {
-        self.ensure_alive()?;
-        self.state.go_inside()
-    }
-
-    /// As [`Self::enter`], for operations that may overtake earlier puts.
-    #[inline]
-    pub(crate) fn enter_one_sided(&self) -> Result<Inside<'p>> {
-        self.ensure_alive()?;
-        self.state.go_inside_one_sided()
-    }
-
-    /// Frees the team's plans and memory, once all its PEs have agreed.
-    pub(crate) fn free(&self) -> Result<()> {
-        let _inside = self.enter()?;
-        self.is_freed.set(true);
-        self.state.generation.set(self.generation.wrapping_add(1));
-        self.cache.forget();
-        self.barrier.take();
-        if let Some(refinements) = &self.refinements {
-            refinements.clear();
-        }
-        // SAFETY: no blocking call is alive: every blocking call holds the `Inside` that `enter`
-        // returns, and this function holds the only one. A nonblocking call, which a helper may
-        // still end, has its own reference to the group. So nothing borrows the group from the
-        // endpoint, because this crate never keeps such a borrow.
-        #[expect(unsafe_code, reason = "frees the memory of a team")]
-        unsafe {
-            self.endpoint.leave();
-        }
-        Ok(())
-    }
-
+impl Hold {
     /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to
     /// `begin`, and polls the operation that `begin` launches for the first time.
     pub(crate) fn start<R>(
@@ -361,7 +335,7 @@ impl<'p> Hold<'p> {
     }
 
     /// Begins a nonblocking call, once the window has room for it.
-    fn begin(&self, ready: &dyn Ready, site: Site) -> Result<(Inside<'p>, StartedCall)> {
+    fn begin(&self, ready: &dyn Ready, site: Site) -> Result<(Inside<'_>, StartedCall)> {
         let inside = self.enter()?;
         self.ensure_sound()?;
         self.turn_if_due()?;

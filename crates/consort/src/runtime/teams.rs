@@ -30,27 +30,27 @@ struct Node {
 }
 
 impl Teams {
-    /// Returns the state for a PE's part in a team formed from `parent`: that of a freed team, or a
-    /// new one, which lives as long as the PE.
-    pub(crate) fn state_for(&self, parent: &State, part: Group) -> &State {
+    /// Returns the number of the state for a PE's part in a team formed from `parent`: that of a
+    /// freed team, or a new one, which lives as long as the PE.
+    pub(crate) fn state_for(&self, parent: &State, part: Group) -> usize {
         let spare = self.spare.borrow_mut().pop();
-        if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
+        if let Some(state) = spare.and_then(|number| self.state(number)) {
             state.reuse_for(parent, part);
-            return state;
+            return state.number();
         }
         let number = self.count.replace(self.count.get() + 1) + 1;
-        self.node(number).state.get_or_init(|| parent.of_part(number, part))
+        self.node(number).state.get_or_init(|| parent.of_part(number, part)).number()
     }
 
-    /// Returns the state for messages from one PE to another, if this PE has joined their team.
-    pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<&State> {
-        let number = *self.messages.borrow().get(&(from, to))?;
-        self.state(number)
+    /// Returns the number of the state for messages from one PE to another, if this PE has joined
+    /// their team.
+    pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<usize> {
+        self.messages.borrow().get(&(from, to)).copied()
     }
 
-    /// Stores the state for messages from one PE to another.
-    pub(crate) fn keep_messages(&self, pair: (Rank, Rank), state: &State) {
-        self.messages.borrow_mut().insert(pair, state.number());
+    /// Stores the number of the state for messages from one PE to another.
+    pub(crate) fn keep_messages(&self, pair: (Rank, Rank), number: usize) {
+        self.messages.borrow_mut().insert(pair, number);
     }
 
     /// Returns the states for messages that PE `from` sends.
@@ -78,16 +78,11 @@ impl Teams {
     /// Makes the state of a freed team available to other teams.
     pub(crate) fn spare(&self, state: &State) {
         self.spare.borrow_mut().push(state.number());
+        self.messages.borrow_mut().retain(|_, number| *number != state.number());
     }
 
     /// Returns all states, including those of freed teams.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
-        let mut nodes = vec![&self.root];
-        std::iter::from_fn(move || {
-            let node = nodes.pop()?;
-            nodes.extend(node.next.iter().filter_map(OnceCell::get).map(|next| &**next));
-            Some(node.state.get())
-        })
-        .flatten()
+        (1..=self.count.get()).filter_map(|number| self.state(number))
     }
 }

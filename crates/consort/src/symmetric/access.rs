@@ -10,7 +10,7 @@ use crate::{Error, error::CallError};
 /// The bytes that [`Symmetric::fill`] copies at a time, from a core's first-level cache.
 const FILLED_BYTES: usize = 4096;
 
-impl<T: Element, E> Symmetric<'_, T, E> {
+impl<T: Element, E> Symmetric<T, E> {
     /// Copies `data` to `to`'s part, starting at element `first`. One-sided: returns when `data`
     /// may be changed. The put is complete after [`Symmetric::quiet`].
     ///

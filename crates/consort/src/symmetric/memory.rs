@@ -17,7 +17,7 @@ use crate::Error;
 use crate::{
     Result, Team,
     error::CallError,
-    runtime::state::{Hold, State},
+    runtime::{hold::Hold, state::State},
 };
 
 /// The same number of elements on every PE of a team, initially 0; from [`Team::symmetric`].
@@ -46,8 +46,8 @@ use crate::{
 /// assert_eq!(ranks, [3, 0, 1, 2]);
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Symmetric<'p, T: Element, E = Whole> {
-    pub(super) state: Hold<'p>,
+pub struct Symmetric<T: Element, E = Whole> {
+    pub(super) state: Hold,
     block: Arc<Block>,
     /// The index of the first element in the block.
     first: usize,
@@ -64,17 +64,17 @@ pub enum Whole {}
 pub enum Ranged {}
 
 /// A range of symmetric memory, from [`Symmetric::range`], only for one-sided communication.
-pub type SymmetricRange<'p, T> = Symmetric<'p, T, Ranged>;
+pub type SymmetricRange<T> = Symmetric<T, Ranged>;
 
-impl<'p, T: Element> Symmetric<'p, T> {
+impl<T: Element> Symmetric<T> {
     /// Allocates memory in a call of this name.
     #[track_caller]
-    pub(crate) fn allocate(team: Team<'p>, len: usize, name: &str) -> Result<Self> {
+    pub(crate) fn allocate(team: &Team, len: usize, name: &str) -> Result<Self> {
         const { T::FITS }
         let bytes = len.saturating_mul(size_of::<T>());
         let block = team.allocate(name, |endpoint| Block::allocate(endpoint, bytes))?;
         let (block, elements) = (Arc::new(block), PhantomData);
-        Ok(Self { state: team.state, block, first: 0, len, elements })
+        Ok(Self { state: team.state.clone(), block, first: 0, len, elements })
     }
 
     /// Fails unless this can be the source of `collective` and `target` its target: one allocation
@@ -108,7 +108,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 }
 
-impl<'p, T: Element, E> Symmetric<'p, T, E> {
+impl<T: Element, E> Symmetric<T, E> {
     /// Returns the number of elements on each PE. Local.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -154,7 +154,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     ///     pe.world().in_symmetric(&table.range(..50)?, &table.range(..50)?).broadcast(Rank(0)) // takes all of it
     /// });
     /// ```
-    pub fn range(&self, range: impl RangeBounds<usize>) -> Result<SymmetricRange<'p, T>> {
+    pub fn range(&self, range: impl RangeBounds<usize>) -> Result<SymmetricRange<T>> {
         let first = match range.start_bound() {
             Bound::Included(&first) => Some(first),
             Bound::Excluded(&before) => before.checked_add(1),
@@ -171,7 +171,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
             return Err(CallError::OutOfBounds { first: from, end: to, len: self.len }.into());
         }
         Ok(Symmetric {
-            state: self.state,
+            state: self.state.clone(),
             block: Arc::clone(&self.block),
             first: self.first + from,
             len: to - from,
@@ -180,7 +180,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
     }
 
     /// Panics when `other` is memory of another job.
-    pub(crate) fn ensure_same_job<U: Element, X>(&self, other: &Symmetric<'_, U, X>) {
+    pub(crate) fn ensure_same_job<U: Element, X>(&self, other: &Symmetric<U, X>) {
         self.ensure_job(other.job());
     }
 
@@ -252,15 +252,15 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
 }
 
 /// # Symmetric memory
-impl<'p> Team<'p> {
+impl Team {
     /// Allocates `len` zeroed elements in every PE's symmetric memory.
     ///
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
     #[track_caller]
-    pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
+    pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<T>> {
         let name = format!("symmetric({len} of {})", readable_type(type_name::<T>()));
-        Symmetric::allocate(*self, len, &name)
+        Symmetric::allocate(self, len, &name)
     }
 
     /// Allocates the same memory on all PEs of the team, in a call of this name. PEs allocate once
@@ -285,7 +285,7 @@ impl<'p> Team<'p> {
     }
 }
 
-impl<T: Element, E> fmt::Debug for Symmetric<'_, T, E> {
+impl<T: Element, E> fmt::Debug for Symmetric<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Symmetric").field("len", &self.len).finish_non_exhaustive()
     }

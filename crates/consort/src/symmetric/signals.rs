@@ -9,7 +9,7 @@ use super::{element::Element, memory::Symmetric, word::Word};
 use crate::error::CallError;
 use crate::{Error, Result};
 
-impl<T: Element, E> Symmetric<'_, T, E> {
+impl<T: Element, E> Symmetric<T, E> {
     /// Copies `data` to `to`'s part, starting at element `first`, and then signals word `word` of
     /// `flags` there. A PE that waits for the signal then sees the data.
     ///
@@ -38,7 +38,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         to: Rank,
         first: usize,
         data: &[T],
-        flags: &Symmetric<'_, W, X>,
+        flags: &Symmetric<W, X>,
         word: usize,
         how: Signal,
     ) -> Result<()> {
@@ -47,7 +47,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     }
 }
 
-impl<T: Element, E> Symmetric<'_, T, E> {
+impl<T: Element, E> Symmetric<T, E> {
     /// Performs an atomic operation on one word of `at`'s part; sequentially consistent. Returns
     /// the old value. Operands are bits, from [`Word::to_bits`].
     ///

@@ -180,7 +180,7 @@ fn several_at_once_and_handlers_that_call_the_library() {
 }
 
 /// Runs a program that fails on PE 1, and returns the error, which all others must get soon.
-fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'static) -> Error {
+fn fails(program: impl Fn(&Team, &dyn Fn()) -> Result<()> + Send + Sync + 'static) -> Error {
     alone(LIMIT, move || {
         let mut last = None;
         for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {

@@ -23,22 +23,22 @@ macro_rules! sites {
             use consort::{Rank, Result, Team, ops::Sum};
 
             #[inline(never)]
-            pub(super) fn sum(team: Team<'_>, value: u64) -> Result<u64> {
+            pub(super) fn sum(team: &Team, value: u64) -> Result<u64> {
                 team.all_reduce(value, Sum)
             }
 
             #[inline(never)]
-            pub(super) fn join(team: Team<'_>, value: u64) -> Result<u64> {
+            pub(super) fn join(team: &Team, value: u64) -> Result<u64> {
                 team.all_reduce(value, |a: u64, b: u64| a | b)
             }
 
             #[inline(never)]
-            pub(super) fn share(team: Team<'_>, data: &mut [u64], root: Rank) -> Result<()> {
+            pub(super) fn share(team: &Team, data: &mut [u64], root: Rank) -> Result<()> {
                 team.in_place(data).broadcast(root)
             }
 
             #[inline(never)]
-            pub(super) fn sums(team: Team<'_>, data: &[u64], sums: &mut [u64]) -> Result<()> {
+            pub(super) fn sums(team: &Team, data: &[u64], sums: &mut [u64]) -> Result<()> {
                 team.slices(data, sums).all_reduce(Sum)
             }
         }
@@ -48,7 +48,7 @@ macro_rules! sites {
 sites!(one two);
 
 /// Makes the calls of all PEs, drawn from `program`, at call sites that each PE draws itself.
-fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
+fn play(team: &Team, seed: u64, calls: usize) -> Result<()> {
     let (pes, me) = (team.size() as u64, u64::from(team.rank().0));
     let (mut program, mut own) = (Random(seed), Random(!seed ^ me));
     let all_ranks = pes * (pes - 1) / 2;
@@ -75,7 +75,7 @@ fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
                 let sync = if program.chance(2) { SyncModes::MINE } else { team.sync() };
                 let sums = if is_one { one::sums } else { two::sums };
                 let (data, mut sum) = ([value + me; TIMES], [0; TIMES]);
-                sums(team.with_sync(sync), &data, &mut sum)?;
+                sums(&team.with_sync(sync), &data, &mut sum)?;
                 assert_eq!(sum, [pes * value + all_ranks; TIMES]);
             }
             _ => {
@@ -97,7 +97,7 @@ fn at_random(seed: u64) {
             let world = pe.world();
             play(world, seed, CALLS)?;
             let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
-            play(part, seed, CALLS / 10)?;
+            play(&part, seed, CALLS / 10)?;
             Ok((world.algorithms().served_by(Collective::AllReduce), part.size()))
         })
     });

@@ -106,7 +106,7 @@ impl Report {
 }
 
 /// Passes elements through slices and symmetric memory.
-fn slices<T: Pod + PartialEq + Debug>(world: Team<'_>, of: impl Fn(u32) -> T) -> Result<()> {
+fn slices<T: Pod + PartialEq + Debug>(world: &Team, of: impl Fn(u32) -> T) -> Result<()> {
     let (me, last) = (world.rank().0, Rank::new(world.size() - 1));
     let all: Vec<T> = world.ranks().map(|rank| of(rank.0)).collect();
     let mut data = [of(me); 5];

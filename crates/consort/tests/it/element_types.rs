@@ -18,7 +18,7 @@ use crate::{jobs::on, values::every_call};
 /// Combines the elements of all PEs as values, slices, in place and in symmetric memory. Every order
 /// must give the same result.
 fn combine<T: Pod + PartialEq + Debug>(
-    world: Team<'_>,
+    world: &Team,
     of: impl Fn(u32) -> T,
     operator: impl Operator<T> + Copy,
 ) -> Result<()> {
@@ -95,7 +95,7 @@ fn complex_numbers_are_combined_in_every_form_of_call() {
 /// Returns the results that all PEs have from a call on one element each, in which a PE contributes
 /// `special` and the others `other`, for each PE.
 fn with_one<T: Pod>(
-    world: Team<'_>,
+    world: &Team,
     special: T,
     other: T,
     operator: impl Operator<T> + Copy,
@@ -157,7 +157,7 @@ fn nan_and_infinities_follow_ieee() {
 /// Checks for each algorithm that all PEs get the same bits, and get them again, although the order
 /// of the sums matters.
 fn repeats<T: Pod>(
-    world: Team<'_>,
+    world: &Team,
     of: impl Fn(u64) -> T,
     operator: impl Operator<T> + Copy,
 ) -> Result<usize> {

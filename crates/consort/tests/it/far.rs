@@ -95,7 +95,7 @@ fn freed_team_is_reported_under_forced_barrier() {
         let team = pe.world().split(Some(0), 0)?.expect("a colour");
         let refused = team.barrier();
         assert!(matches!(refused, Err(Error::Call(CallError::Plan(_)))), "{refused:?}");
-        team.free()?;
+        team.clone().free()?;
         assert_eq!(team.barrier().err(), Some(Error::Call(CallError::Freed)));
         assert_eq!(team.async_broadcasts(|_, _| ()).err(), Some(Error::Call(CallError::Freed)));
         Ok(())

@@ -22,7 +22,7 @@ fn six() -> [JobBuilder; 3] {
 /// Returns the error of a program in which PEs on nodes wait for each other.
 fn deadlock(
     pes: JobBuilder,
-    program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<()> + Send + Sync + 'static,
 ) -> Error {
     let ended = alone(SOON, move || pes.run(|pe| program(pe.world())));
     ended.expect_err("PEs wait for each other")
@@ -59,7 +59,7 @@ fn ring_of_teams_on_nodes_is_found() {
             for first in (0..6).map(Rank) {
                 pairs.push(world.subset(&[first, first.plus(1, 6)])?);
             }
-            let pair = |first: Rank| pairs[first.index()].expect("in both");
+            let pair = |first: Rank| pairs[first.index()].clone().expect("in both");
             pair(world.left()).start_barrier()?.wait()?;
             pair(world.rank()).barrier()
         });
@@ -193,7 +193,7 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
                     thread::sleep(COMPUTES);
                     word.fetch_add(Rank(0), 0, 1)?;
                 } else {
-                    let sum = pairs[me].expect("in it").all_reduce(1, |a, b| {
+                    let sum = pairs[me].as_ref().expect("in it").all_reduce(1, |a, b| {
                         if me == 2 {
                             thread::sleep(COMPUTES);
                         }
@@ -202,7 +202,7 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
                     assert_eq!(sum, 2);
                 }
                 if me > 0 {
-                    let sum = pairs[me - 1].expect("in it").all_reduce(1, |a, b| a + b)?;
+                    let sum = pairs[me - 1].as_ref().expect("in it").all_reduce(1, |a, b| a + b)?;
                     assert_eq!(sum, 2);
                 } else {
                     word.wait_until(0, Until::Equals(1))?;

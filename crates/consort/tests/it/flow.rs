@@ -80,13 +80,13 @@ fn given(seed: u64, rank: Rank) -> u64 {
 }
 
 /// A request, with the expected result.
-enum Open<'p> {
-    Data(Request<'p, Vec<u64>>, u64),
-    Sum(Request<'p, Option<Vec<u64>>>, Option<u64>),
-    Barrier(Request<'p, ()>),
+enum Open {
+    Data(Request<Vec<u64>>, u64),
+    Sum(Request<Option<Vec<u64>>>, Option<u64>),
+    Barrier(Request<()>),
 }
 
-impl Open<'_> {
+impl Open {
     fn end(self) -> Result<()> {
         match self {
             Self::Data(request, expected) => assert_eq!(request.wait()?, [expected]),
@@ -100,7 +100,7 @@ impl Open<'_> {
 }
 
 /// Makes a call, or starts it. The forced algorithm may be unable to serve it, on any PE.
-fn play<'p>(team: Team<'p>, step: &Step) -> Result<Option<Open<'p>>> {
+fn play(team: &Team, step: &Step) -> Result<Option<Open>> {
     let (rank, pes, seed) = (team.rank(), team.size(), step.seed);
     let root = Rank::new(step.root % pes);
     let (mine, synced) = (given(seed, rank), team.with_sync(step.sync));
@@ -143,8 +143,8 @@ fn program(pe: &Pe, seed: u64) -> Result<()> {
             .map(Some);
     let teams = [
         world,
-        world.split(alternate, -i64::from(me))?.expect(PARTS),
-        world.split(lower, 0)?.expect(PARTS),
+        &world.split(alternate, -i64::from(me))?.expect(PARTS),
+        &world.split(lower, 0)?.expect(PARTS),
     ];
     let mut random = Random(seed ^ u64::from(me) << 20);
     let very_late = Random(seed).below(world.size()) == world.rank().index();

@@ -11,7 +11,7 @@ use consort::{
 const PES: usize = 3;
 const ROOT: Rank = Rank(1);
 
-fn on(program: impl Fn(Team<'_>) -> Result<()> + Sync) {
+fn on(program: impl Fn(&Team) -> Result<()> + Sync) {
     Job::threads(PES).run(|pe| program(pe.world())).expect("every form works");
 }
 

@@ -268,7 +268,7 @@ macro_rules! make {
 }
 
 /// Makes a call that returns its result.
-fn returned(team: Team<'_>, call: &Call, source: Vec<u64>) -> Result<Option<Vec<u64>>> {
+fn returned(team: &Team, call: &Call, source: Vec<u64>) -> Result<Option<Vec<u64>>> {
     let me = team.rank().index();
     let len = call.own_len(me);
     match call.form {
@@ -276,16 +276,16 @@ fn returned(team: Team<'_>, call: &Call, source: Vec<u64>) -> Result<Option<Vec<
             Ok(make!(call, me, team.values(&source).with_len(len), Some, std::convert::identity))
         }
         Form::Start => {
-            let all = |request: Request<'_, Vec<u64>>| request.wait().map(Some);
-            let some = |request: Request<'_, Option<Vec<u64>>>| request.wait();
+            let all = |request: Request<Vec<u64>>| request.wait().map(Some);
+            let some = |request: Request<Option<Vec<u64>>>| request.wait();
             make!(call, me, team.start(source).with_len(len), all, some)
         }
         _ => {
-            let all = |plan: Planned<'_, u64>| {
+            let all = |plan: Planned<u64>| {
                 drop(plan.start(source.clone())?);
                 plan.start(source.clone())?.wait().map(Some)
             };
-            let some = |plan: Planned<'_, u64, Option<Vec<u64>>>| {
+            let some = |plan: Planned<u64, Option<Vec<u64>>>| {
                 drop(plan.start(source.clone())?);
                 plan.start(source.clone())?.wait()
             };
@@ -296,7 +296,7 @@ fn returned(team: Team<'_>, call: &Call, source: Vec<u64>) -> Result<Option<Vec<
 
 /// Makes a call on buffers, and returns their content after it.
 fn on_buffers(
-    team: Team<'_>,
+    team: &Team,
     call: &Call,
     [mut source, mut target]: [Vec<u64>; 2],
 ) -> Result<[Vec<u64>; 2]> {
@@ -312,8 +312,8 @@ fn on_buffers(
         Form::PlannedInto => {
             let plan = team.plan::<u64>(call.own_len(me));
             let start =
-                |plan: Planned<'_, u64>| plan.start_into(source.clone(), target.clone())?.wait();
-            let start_some = |plan: Planned<'_, u64, Option<Vec<u64>>>| {
+                |plan: Planned<u64>| plan.start_into(source.clone(), target.clone())?.wait();
+            let start_some = |plan: Planned<u64, Option<Vec<u64>>>| {
                 plan.start_into(source.clone(), target.clone())?.wait()
             };
             (source, target) = make!(call, me, plan, start, start_some)?;
@@ -328,11 +328,7 @@ fn on_buffers(
 
 /// Makes a call in symmetric memory, which has room for the blocks of every PE and three elements
 /// more, and returns the content of this PE's part after it.
-fn in_memory(
-    team: Team<'_>,
-    call: &Call,
-    memory: &[Symmetric<'_, u64>; 2],
-) -> Result<[Vec<u64>; 2]> {
+fn in_memory(team: &Team, call: &Call, memory: &[Symmetric<u64>; 2]) -> Result<[Vec<u64>; 2]> {
     let (me, [source, target]) = (team.rank().index(), memory);
     let len = call.own_len(me);
     let target = if call.collective == Collective::Broadcast { source } else { target };
@@ -347,7 +343,7 @@ fn in_memory(
 }
 
 /// Makes a call, and compares everything that it returns or may change.
-fn check(world: Team<'_>, call: &Call) -> Result<()> {
+fn check(world: &Team, call: &Call) -> Result<()> {
     let (team, me) = (world.with_sync(call.sync), world.rank().index());
     let [given, received] = call.used(me);
     let is_broadcast = call.collective == Collective::Broadcast;
@@ -359,7 +355,7 @@ fn check(world: Team<'_>, call: &Call) -> Result<()> {
         let mut expected = vec![0; if is_broadcast { call.len } else { received.unwrap_or(0) }];
         call.expect(me, &mut expected);
         let expected = call.has_result(me).then_some(expected);
-        assert_eq!(returned(team, call, source)?, expected, "on PE {me}");
+        assert_eq!(returned(&team, call, source)?, expected, "on PE {me}");
         return Ok(());
     }
     let found;
@@ -374,7 +370,7 @@ fn check(world: Team<'_>, call: &Call) -> Result<()> {
             memory.put(world.rank(), 0, data)?;
         }
         world.barrier()?;
-        found = in_memory(team, call, &memory)?;
+        found = in_memory(&team, call, &memory)?;
         world.barrier()?;
         if is_broadcast {
             call.expect(me, &mut expected[0]); // in one memory
@@ -386,7 +382,7 @@ fn check(world: Team<'_>, call: &Call) -> Result<()> {
             if is_broadcast && call.ignored_len > 0 { call.len } else { call.ignored_len };
         source.resize(given.unwrap_or(call.ignored_len), UNTOUCHED);
         expected = [source, vec![UNTOUCHED; received.unwrap_or(ignored)]];
-        found = on_buffers(team, call, expected.clone())?;
+        found = on_buffers(&team, call, expected.clone())?;
         if is_broadcast || received.is_some() {
             call.expect(me, &mut expected[1]);
         }
@@ -426,7 +422,7 @@ fn every_form_does_what_the_model_does() {
 }
 
 /// A sum of three PEs, by one form. All make the same calls before it.
-type Sums = fn(Team<'_>, [&Symmetric<'_, u64>; 2]) -> Result<Vec<u64>>;
+type Sums = fn(&Team, [&Symmetric<u64>; 2]) -> Result<Vec<u64>>;
 
 const LEN: usize = 1000;
 

@@ -16,7 +16,7 @@ use consort_conformance::{
 /// Returns the outcomes of a job of `pes` PEs, in memory of either origin.
 fn outcomes<R: Send + 'static>(
     pes: usize,
-    program: impl Fn(Team<'_>) -> Result<R> + Clone + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<R> + Clone + Send + Sync + 'static,
 ) -> [Result<Vec<R>>; 2] {
     [Origin::Private, Origin::Shared].map(|origin| {
         let program = program.clone();
@@ -28,7 +28,7 @@ fn outcomes<R: Send + 'static>(
 
 fn go_well<R: Debug + Send + 'static>(
     pes: usize,
-    program: impl Fn(Team<'_>) -> Result<R> + Clone + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<R> + Clone + Send + Sync + 'static,
 ) {
     for outcome in outcomes(pes, program) {
         outcome.expect("a job that goes well");
@@ -67,7 +67,7 @@ fn operation(random: &mut Random) -> Atomic {
 }
 
 /// One PE performs random operations on adjacent words of another.
-fn as_an_oracle_says<W: Word + Debug + PartialEq>(world: Team<'_>, seed: u64) -> Result<()> {
+fn as_an_oracle_says<W: Word + Debug + PartialEq>(world: &Team, seed: u64) -> Result<()> {
     const WORDS: usize = 5;
     let memory = world.symmetric::<W>(WORDS)?;
     let all = u64::MAX >> (64 - 8 * size_of::<W>());
@@ -292,7 +292,7 @@ fn a_handle_outlives_its_memory_and_its_team() {
 #[test]
 fn memory_stays_allocated_while_handles_exist() {
     go_well(2, |world| {
-        let large = |world: Team<'_>| world.symmetric::<u8>(700 << 10).map(drop);
+        let large = |world: &Team| world.symmetric::<u8>(700 << 10).map(drop);
         let shared = world.symmetric::<u8>(700 << 10)?.share()?;
         let again = shared.clone();
         world.barrier()?;
@@ -320,7 +320,7 @@ fn a_pe_waits_for_handles_at_its_end() {
 fn a_pe_that_leaves_handles_fails() {
     static LEFT: Mutex<Vec<SharedSymmetric<u32>>> = Mutex::new(Vec::new());
     let failed = outcomes(2, |world| {
-        let memory: Symmetric<'_, u32> = world.symmetric(4)?;
+        let memory: Symmetric<u32> = world.symmetric(4)?;
         memory.store(2, 8)?;
         if world.rank() == Rank(1) {
             LEFT.lock().expect("no panic").push(memory.share()?);

@@ -17,7 +17,7 @@ pub(crate) fn pes_of(pes: usize) -> JobBuilder {
 /// Runs a program that succeeds, and returns its results by PE.
 pub(crate) fn on<R: Send + 'static>(
     pes: JobBuilder,
-    program: impl Fn(Team<'_>) -> Result<R> + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<R> + Send + Sync + 'static,
 ) -> Vec<R> {
     let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
     all.expect("a job that goes well").into_vec()
@@ -26,7 +26,7 @@ pub(crate) fn on<R: Send + 'static>(
 /// Runs a program that must fail soon, and returns its error.
 pub(crate) fn fails(
     pes: usize,
-    program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<()> + Send + Sync + 'static,
 ) -> Error {
     alone(2 * SOON, move || {
         let since = Instant::now();

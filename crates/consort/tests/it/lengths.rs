@@ -15,8 +15,8 @@ const HALF: usize = 1 << (usize::BITS - 1);
 const ROOT: Rank = Rank(0);
 
 /// Runs a program on two PEs.
-fn with_two(program: impl Fn(&Team<'_>) -> Result<()> + Sync) {
-    let done = Job::threads(2).run(|pe| program(&pe.world()));
+fn with_two(program: impl Fn(&Team) -> Result<()> + Sync) {
+    let done = Job::threads(2).run(|pe| program(pe.world()));
     assert!(done.is_ok(), "{:?}", done.err());
 }
 

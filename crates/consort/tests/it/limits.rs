@@ -236,7 +236,7 @@ fn files_in_memory() -> usize {
 }
 
 /// Exchanges private buffers of several lengths, all of which the others copy from shared memory.
-fn exchange(world: &Team<'_>) -> Result<()> {
+fn exchange(world: &Team) -> Result<()> {
     let (own, pes) = (world.rank().index(), world.size());
     for len in [1000, 400_000, 3_000_000, 1_000_000] {
         let mut data: Vec<u64> = (0..len).map(|at| (at * pes + own) as u64).collect();
@@ -259,8 +259,8 @@ fn copies_of_private_buffers_get_memory_when_they_need_it() {
             world.barrier()?;
             let before = files_in_memory();
             world.barrier()?;
-            exchange(&world)?;
-            exchange(&world)?;
+            exchange(world)?;
+            exchange(world)?;
             world.barrier()?;
             let after = files_in_memory();
             world.barrier()?;
@@ -278,7 +278,7 @@ fn teams_get_memory_when_they_need_it() {
         let world = pe.world();
         for count in [20, 40] {
             let make = |_| Ok(world.strided(Rank(0), 1, 3)?.expect("all are in it"));
-            let teams: Vec<Team<'_>> = (0..count).map(make).collect::<Result<_>>()?;
+            let teams: Vec<Team> = (0..count).map(make).collect::<Result<_>>()?;
             for (number, team) in (0..).zip(&teams) {
                 assert_eq!(team.all_reduce(number, Sum)?, 3 * number);
             }

@@ -37,6 +37,7 @@ mod one_sided;
 mod online;
 mod operators;
 mod own_algorithms;
+mod owned;
 mod panics;
 mod plugins;
 mod pools;

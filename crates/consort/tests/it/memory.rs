@@ -77,7 +77,7 @@ fn a_split_touches_little_and_is_quick() {
     assert!(bytes < 32 * MB, "ten splits of 64 PEs take {} MB", bytes / MB);
 }
 
-fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> + Sync) {
+fn keeps_its_size(rounds: usize, round: impl Fn(&Team, usize) -> Result<()> + Sync) {
     keeps_its_size_on(Job::threads(3), rounds, round);
 }
 
@@ -85,7 +85,7 @@ fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> +
 fn keeps_its_size_on(
     pes: JobBuilder,
     rounds: usize,
-    round: impl Fn(Team<'_>, usize) -> Result<()> + Sync,
+    round: impl Fn(&Team, usize) -> Result<()> + Sync,
 ) {
     let all = pes
         .without_wisdom()
@@ -156,7 +156,7 @@ fn new_team_sees_no_stale_messages() {
                         assert_eq!(team.all_reduce(value, Sum)?, 2 * value);
                         assert_eq!(team.broadcast([me; 100], Rank(0))?[99] % 2, me % 2);
                     }
-                    team.free()?;
+                    team.clone().free()?;
                     stale.push(team);
                     let freed = |result: Result<u32>| result.is_err();
                     assert!(stale.iter().all(|team| freed(team.all_reduce(1, Sum))));
@@ -177,7 +177,7 @@ fn memory_is_reused_after_all_pes_dropped_it() {
                 .heap_bytes(MB)
                 .run(|pe| {
                     for round in 0..20 {
-                        let memory: Symmetric<'_, u8> = pe.world().symmetric(600 << 10)?;
+                        let memory: Symmetric<u8> = pe.world().symmetric(600 << 10)?;
                         assert_eq!(memory.load(round)?, 0, "it is clear again");
                         memory.store(round, 1)?;
                         pe.world().barrier()?;

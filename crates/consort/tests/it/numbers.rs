@@ -62,7 +62,7 @@ fn close_to_the_end(before: u64) -> JobBuilder {
     two().first_step((1 << SEQUENCE_BITS) - before)
 }
 
-fn calls(world: Team<'_>, count: usize) -> Result<()> {
+fn calls(world: &Team, count: usize) -> Result<()> {
     for number in 0..count {
         let value = number as u64;
         assert_eq!(world.all_reduce(value, Sum)?, 2 * value);
@@ -83,7 +83,7 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
             let run = close_to_the_end(before).run(|pe| {
                 calls(pe.world(), 300)?;
                 let team = pe.world().split(Some(0), 0)?.expect("a colour");
-                calls(team, 100)?;
+                calls(&team, 100)?;
                 team.free()
             });
             run.expect("nothing fails");
@@ -94,7 +94,7 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
 /// Returns the errors of jobs that make some correct calls and a wrong one, near the end of the
 /// sequence numbers, and how many steps before that end each begins.
 fn errors_past_the_end(
-    wrong: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+    wrong: impl Fn(&Team) -> Result<()> + Send + Sync + 'static,
 ) -> Vec<(u64, Error)> {
     alone(LIMIT, move || {
         let error = |before| {
@@ -107,7 +107,7 @@ fn errors_past_the_end(
 
 #[test]
 fn early_leaver_is_reported_past_the_last_sequence_number() {
-    let leaves = |world: Team<'_>| match world.rank() {
+    let leaves = |world: &Team| match world.rank() {
         Rank(0) => world.broadcast([0_u64; 5], Rank(1)).map(drop),
         _ => Ok(()),
     };
@@ -122,7 +122,7 @@ fn early_leaver_is_reported_past_the_last_sequence_number() {
 
 #[test]
 fn mismatches_are_reported_by_name_past_the_end_of_sequence_numbers() {
-    let differs = |world: Team<'_>| match world.rank() {
+    let differs = |world: &Team| match world.rank() {
         Rank(0) => world.barrier(),
         _ => world.all_reduce(1, Sum).map(drop),
     };

@@ -45,7 +45,7 @@ fn bad() -> Candidate {
 }
 
 /// Returns the candidates that serve all-reduces of a word at first and after many calls.
-fn first_and_last(team: Team<'_>) -> Result<(Option<Candidate>, Option<Candidate>)> {
+fn first_and_last(team: &Team) -> Result<(Option<Candidate>, Option<Candidate>)> {
     let pes = team.size() as u64;
     let mut first = None;
     for call in 0..30_000 {
@@ -97,7 +97,7 @@ fn results_are_right_while_refining() {
                         let mut target = vec![7; call.target_len(me)];
                         let source = call.source::<u64>(me);
                         let team = world.with_sync(sync);
-                        typed::slices(team, collective, &source, &mut target, affine, Rank(1))?;
+                        typed::slices(&team, collective, &source, &mut target, affine, Rank(1))?;
                         let expected = call.result(me, &affine);
                         assert!(expected.is_none_or(|expected| expected == target));
                     }

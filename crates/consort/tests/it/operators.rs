@@ -18,7 +18,7 @@ use consort_conformance::{
 /// Reduces `of(rank)` by every algorithm to every root, and by the library's choice, borrowed and
 /// symmetric; compares with the combination in the order of the ranks. Returns how many served.
 fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
-    world: Team<'_>,
+    world: &Team,
     operator: O,
     of: impl Fn(Rank) -> Vec<T>,
 ) -> Result<usize> {
@@ -74,7 +74,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
     Ok(served)
 }
 
-fn on(pes: usize, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
+fn on(pes: usize, program: impl Fn(&Team) -> Result<usize> + Send + Sync + 'static) {
     alone(LIMIT, move || {
         let all = Job::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));

@@ -102,7 +102,7 @@ fn query() -> Query {
 }
 
 /// Runs a scan of that size, and checks it.
-fn scanned(world: Team<'_>) -> Result<()> {
+fn scanned(world: &Team) -> Result<()> {
     let mut sum = [0_u64; LEN];
     world.slices(&[u64::from(world.rank().0) + 1; LEN], &mut sum).scan(Sum)?;
     assert_eq!(sum, [[1, 3, 6][world.rank().index()]; LEN]);
@@ -118,7 +118,7 @@ fn own_algorithm_is_chosen_or_forced() {
     let larger = Algorithms::here().candidates(&Query { bytes: 96, ..query() });
     assert!(!larger.iter().any(|one| one.algorithm == "odd"), "{larger:?}");
 
-    let by_model = |world: Team<'_>| {
+    let by_model = |world: &Team| {
         scanned(world)?;
         assert_eq!(world.algorithms().served_by(Collective::Scan), Some(odd(1)));
         world.slices(&[1_u64; 12], &mut [0; 12]).scan(Sum)?;
@@ -145,7 +145,7 @@ fn own_algorithm_is_chosen_or_forced() {
     wisdom.save(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"scan odd\" = 7"), "{text}");
-    let by_wisdom = |world: Team<'_>| {
+    let by_wisdom = |world: &Team| {
         assert_eq!(
             world.algorithms().choice(Collective::Scan, LEN * 8),
             (odd(2), ChosenBy::Wisdom)

@@ -41,20 +41,20 @@ struct Run {
 }
 
 /// Sources and targets of every call of a run: nothing is used twice.
-struct Buffers<'p> {
-    sources: Vec<Symmetric<'p, u64>>,
-    targets: Vec<Symmetric<'p, u64>>,
+struct Buffers {
+    sources: Vec<Symmetric<u64>>,
+    targets: Vec<Symmetric<u64>>,
 }
 
-impl<'p> Buffers<'p> {
-    fn new(world: Team<'p>, words: usize) -> Result<Self> {
+impl Buffers {
+    fn new(world: &Team, words: usize) -> Result<Self> {
         let all = || (0..RUN).map(|_| world.symmetric(words)).collect::<Result<_>>();
         Ok(Self { sources: all()?, targets: all()? })
     }
 }
 
 /// Makes one run, in which all calls are Loose.
-fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result<()> {
+fn loose(world: &Team, buffers: &Buffers, run: &Run, seed: u64) -> Result<()> {
     let (rank, pes) = (world.rank(), world.size());
     let root = |call: usize| run.root.unwrap_or(nth(pes, call * 7));
     let of = |call: usize, rank| contribution::<u64>(seed + call as u64, rank, run.words);

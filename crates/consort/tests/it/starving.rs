@@ -91,7 +91,7 @@ fn every() -> [JobBuilder; 3] {
     [pes_of(PES), on_nodes(2), on_nodes(1)]
 }
 
-fn scan(world: Team<'_>) -> Result<()> {
+fn scan(world: &Team) -> Result<()> {
     world.slices(&[1_u64; LEN], &mut [0; LEN]).scan(Sum)
 }
 
@@ -99,7 +99,7 @@ fn scan(world: Team<'_>) -> Result<()> {
 fn fails(
     pes: JobBuilder,
     fault: u64,
-    program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<()> + Send + Sync + 'static,
 ) -> (Failure, String) {
     register::<Starving>(Collective::Scan);
     let pes = pes.force(Collective::Scan, starving(fault));
@@ -154,7 +154,7 @@ fn pe_that_is_left_in_a_call_by_the_others_is_named() {
 
 #[test]
 fn algorithm_that_waits_after_the_others_have_ended_is_named() {
-    let started = |world: Team<'_>| world.start(vec![1_u64; LEN]).scan(Sum)?.wait().map(drop);
+    let started = |world: &Team| world.start(vec![1_u64; LEN]).scan(Sum)?.wait().map(drop);
     for pes in every() {
         for (is_blocking, awaited) in [(true, "channel 6"), (false, "a message of the call")] {
             let (failure, text) = fails(pes.clone(), ONE_TOO_FEW, move |world| {
@@ -185,7 +185,7 @@ fn algorithm_starves_in_a_team() {
     for pes in every() {
         let (failure, text) = fails(pes, NOBODY_SENDS, |world| {
             if let Some(pair) = world.strided(Rank(1), 1, 2)? {
-                scan(pair)?;
+                scan(&pair)?;
             }
             world.barrier()
         });

@@ -90,7 +90,7 @@ fn until(flag: &AtomicBool) {
     }
 }
 
-fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_>>> {
+fn pair(world: &Team, one: u32, other: u32) -> consort::Result<Option<Team>> {
     world.subset(&[Rank(one), Rank(other)])
 }
 
@@ -118,7 +118,7 @@ fn waiter_on_a_computing_forwarder_is_not_stuck() {
             match world.rank().0 {
                 0 => {
                     assert_eq!(start()?.wait()?, [7]);
-                    pair.expect("in it").barrier()?;
+                    pair.as_ref().expect("in it").barrier()?;
                 }
                 1 => {
                     let request = start()?;
@@ -136,7 +136,7 @@ fn waiter_on_a_computing_forwarder_is_not_stuck() {
                     assert_eq!(start()?.wait()?, [7]);
                 }
                 3 => {
-                    pair.expect("in it").barrier()?;
+                    pair.as_ref().expect("in it").barrier()?;
                     assert_eq!(start()?.wait()?, [7]);
                 }
                 _ => {
@@ -159,7 +159,7 @@ fn waiter_on_credits_of_a_waiter_is_not_stuck() {
         let lower = pair(world, 0, 1)?;
         let middle = pair(world, 1, 2)?;
         let outer = pair(world, 0, 3)?;
-        let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
+        let run = |team: &Team, calls: std::ops::Range<usize>| {
             for call in calls {
                 let value = team.with_sync(SyncModes::LOOSE).broadcast(call, Rank(0))?;
                 assert_eq!(value, call);
@@ -168,21 +168,21 @@ fn waiter_on_credits_of_a_waiter_is_not_stuck() {
         };
         match world.rank().0 {
             0 => {
-                lower.expect("in it").barrier()?;
-                run(lower.expect("in it"), 1..5 * QUARTER)?;
-                outer.expect("in it").barrier()?;
+                lower.as_ref().expect("in it").barrier()?;
+                run(lower.as_ref().expect("in it"), 1..5 * QUARTER)?;
+                outer.as_ref().expect("in it").barrier()?;
             }
             1 => {
-                lower.expect("in it").barrier()?;
-                run(lower.expect("in it"), 1..2 * QUARTER)?;
-                middle.expect("in it").barrier()?;
-                run(lower.expect("in it"), 2 * QUARTER..5 * QUARTER)?;
+                lower.as_ref().expect("in it").barrier()?;
+                run(lower.as_ref().expect("in it"), 1..2 * QUARTER)?;
+                middle.as_ref().expect("in it").barrier()?;
+                run(lower.as_ref().expect("in it"), 2 * QUARTER..5 * QUARTER)?;
             }
             2 => {
                 thread::sleep(LONG);
-                middle.expect("in it").barrier()?;
+                middle.as_ref().expect("in it").barrier()?;
             }
-            _ => outer.expect("in it").barrier()?,
+            _ => outer.as_ref().expect("in it").barrier()?,
         }
         world.barrier()
     });
@@ -227,12 +227,12 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
         let (mut one, mut other) = ([world.rank().0; 9], [world.rank().0; 9]);
         let from = Rank(1);
         match world.rank().0 {
-            0 => lower.expect("in it").overlap(|scope| {
+            0 => lower.as_ref().expect("in it").overlap(|scope| {
                 scope.start_in_place(&mut one).broadcast(from)?;
                 scope.start_in_place(&mut other).broadcast(from).map(drop)
             })?,
             1 => {
-                let lower = lower.expect("in it");
+                let lower = lower.as_ref().expect("in it");
                 thread::sleep(LONG / 8); // by then, PE 0 waits for the first call
                 lower.overlap(|scope| scope.start_in_place(&mut one).broadcast(from).map(drop))?;
                 upper.expect("in it").barrier()?;
@@ -249,7 +249,7 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
 }
 
 /// Returns the error of a program in which a PE waits for a word that no PE can change any more.
-fn waits_in_vain(pes: usize, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
+fn waits_in_vain(pes: usize, program: impl Fn(&Team) -> consort::Result<()> + Sync) -> String {
     let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");
     assert!(matches!(error, Error::Mismatched(_)), "{error:?}");
     error.to_string()

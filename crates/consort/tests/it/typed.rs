@@ -3,14 +3,14 @@
 use consort::{Displacements, Pod, Rank, Result, Symmetric, Team, ops::Operator, tune::Collective};
 
 /// Returns blocks of equal length for each PE, in a buffer of `len` elements.
-pub(crate) fn blocks(team: Team<'_>, len: usize) -> Displacements {
+pub(crate) fn blocks(team: &Team, len: usize) -> Displacements {
     let pes = team.size();
     Displacements::new(&vec![len / pes; pes]).expect("short")
 }
 
 /// Makes a call on slices; a PE that contributes or receives nothing may pass an empty one.
 pub(crate) fn slices<T: Pod, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[T],
     target: &mut [T],
@@ -52,7 +52,7 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
 
 /// Makes a call in place; a PE that receives nothing passes its contribution.
 pub(crate) fn in_place<T: Pod, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     collective: Collective,
     data: &mut [T],
     operator: O,
@@ -68,10 +68,10 @@ pub(crate) fn in_place<T: Pod, O: Operator<T>>(
 
 /// Makes a call in symmetric memory; a broadcast uses the source.
 pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     collective: Collective,
-    source: &Symmetric<'_, T>,
-    target: &Symmetric<'_, T>,
+    source: &Symmetric<T>,
+    target: &Symmetric<T>,
     operator: O,
     root: Rank,
 ) -> Result<()> {
@@ -117,7 +117,7 @@ pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
 
 /// Makes a call on single elements, one per block; returns the result, if any.
 pub(crate) fn values<T: Pod, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[T],
     operator: O,

@@ -18,7 +18,7 @@ use crate::{
 
 /// Checks the result of every call on values, with operators that keep the order of the ranks.
 pub(crate) fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
-    world: Team<'_>,
+    world: &Team,
     of: impl Fn(u32) -> T,
     join: impl Operator<T> + Copy,
 ) -> Result<()> {
@@ -48,7 +48,7 @@ pub(crate) fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
 
 /// Checks blocks of two values; the second is another PE's.
 fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
-    world: Team<'_>,
+    world: &Team,
     all: &[T],
     join: impl Operator<T> + Copy,
 ) -> Result<()> {
@@ -72,7 +72,7 @@ fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
 }
 
 /// Checks vectors with as many values as the PE's rank.
-fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: Team<'_>, all: &[T]) -> Result<()> {
+fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: &Team, all: &[T]) -> Result<()> {
     let me = world.rank().index();
     let every: Vec<T> = (0..all.len()).flat_map(|of| vec![all[of]; of]).collect();
     let counts: Vec<usize> = (0..all.len()).collect();
@@ -204,13 +204,13 @@ fn logical_operators_combine_bool() {
 /// Code that is generic over plain data passes it as values, slices and symmetric memory.
 #[test]
 fn generic_code_needs_no_more_than_plain_data() {
-    fn sums<T: Pod, O: Operator<T> + Copy>(world: Team<'_>, value: T, add: O) -> Result<Vec<T>> {
+    fn sums<T: Pod, O: Operator<T> + Copy>(world: &Team, value: T, add: O) -> Result<Vec<T>> {
         let mut all = world.all_gather(value)?;
         world.in_place(&mut all).all_reduce(add)?;
         all.push(world.all_reduce(value, add)?);
         Ok(all)
     }
-    fn last<T: bytemuck::Pod>(world: Team<'_>, value: T) -> Result<T> {
+    fn last<T: bytemuck::Pod>(world: &Team, value: T) -> Result<T> {
         let memory = world.symmetric::<T>(1)?;
         memory.store(0, value)?;
         world.in_symmetric(&memory, &memory).broadcast(Rank::new(world.size() - 1))?;
@@ -259,7 +259,7 @@ fn a_mismatch_names_the_types_of_the_program() {
 #[test]
 fn long_data_is_combined_in_place() {
     fn check<T: Pod + PartialEq + Debug>(
-        world: Team<'_>,
+        world: &Team,
         len: usize,
         of: impl Fn(usize, u32) -> T,
         join: impl Operator<T> + Copy,

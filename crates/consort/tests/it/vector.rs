@@ -131,7 +131,7 @@ impl Play {
         assert!(given == expected, "{collective} {what} on PE {me} of {pes}, seed {seed}");
     }
 
-    fn slices<T: Element>(&self, team: Team<'_>) -> Result<()> {
+    fn slices<T: Element>(&self, team: &Team) -> Result<()> {
         let mut random = Random(self.seed ^ u64::from(self.me.0));
         let (source, given) = self.given::<T>(&mut random);
         let (expected, received) = self.received(&mut random).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Play {
         Ok(())
     }
 
-    fn values<T: Element>(&self, team: Team<'_>) -> Result<()> {
+    fn values<T: Element>(&self, team: &Team) -> Result<()> {
         let (source, given) = self.given::<T>(&mut Random(self.seed));
         let result = match self.collective {
             Collective::ScatterVector => {
@@ -171,8 +171,8 @@ impl Play {
 
     fn symmetric<T: Element + Send>(
         &self,
-        team: Team<'_>,
-        [source, target]: [&Symmetric<'_, T>; 2],
+        team: &Team,
+        [source, target]: [&Symmetric<T>; 2],
     ) -> Result<()> {
         let mut random = Random(self.seed ^ u64::from(self.me.0));
         let (data, given) = self.given::<T>(&mut random);
@@ -205,10 +205,7 @@ impl Play {
     }
 
     /// Starts a call, and returns its later steps: wait, and check.
-    fn start<'p, T: Element + Send>(
-        self,
-        team: Team<'p>,
-    ) -> Result<Box<dyn FnOnce() -> Result<()> + 'p>> {
+    fn start<T: Element + Send>(self, team: &Team) -> Result<Box<dyn FnOnce() -> Result<()>>> {
         let mut random = Random(self.seed ^ u64::from(self.me.0));
         let (source, given) = self.given::<T>(&mut random);
         let (mut expected, received) = self.received::<T>(&mut random).unwrap_or_default();
@@ -262,11 +259,11 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
                 for collective in vector_variants() {
                     let seed = (seed as u64) << 8 | collective as u64;
                     let play = || Play { collective, seed, me: world.rank(), pes };
-                    play().slices::<T>(team)?;
-                    play().values::<T>(team)?;
-                    play().values::<T>(world.with_sync(SyncModes::LOOSE))?;
-                    play().symmetric::<T>(team, memory.each_ref())?;
-                    under_way.push(play().start::<T>(team)?);
+                    play().slices::<T>(&team)?;
+                    play().values::<T>(&team)?;
+                    play().values::<T>(&world.with_sync(SyncModes::LOOSE))?;
+                    play().symmetric::<T>(&team, memory.each_ref())?;
+                    under_way.push(play().start::<T>(&team)?);
                 }
                 if under_way.len() > 8 {
                     // In a different order than they were started.
@@ -291,7 +288,7 @@ fn blocks_of_words() {
 
 /// Makes a call of a vector variant in which PE 1 declares one element more for its block, or for
 /// PE 1's.
-fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
+fn one_more(team: &Team, collective: Collective) -> Result<()> {
     let (me, pes) = (team.rank(), team.size());
     let more = usize::from(me == Rank(1));
     let mut counts = vec![3; pes];
@@ -327,7 +324,7 @@ fn mismatched_lengths_are_reported() {
                 let outcome = Job::threads(pes).run(|pe| {
                     let world = pe.world();
                     let part = world.split(Some(world.rank().0 % 2), 0)?.expect("a part");
-                    let team = if parts { part } else { world };
+                    let team = if parts { &part } else { world };
                     one_more(team, collective).and_then(|()| world.barrier())
                 });
                 outcome.map(|_| ()).expect_err("counts that do not match")

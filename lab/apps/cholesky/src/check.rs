@@ -41,7 +41,7 @@ fn lower(l: &Matrix) -> impl Iterator<Item = (usize, usize, f64)> {
 ///
 /// # Errors
 /// See [`Team`].
-pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
+pub fn check(world: &Team, l: &Matrix) -> Result<Result<String, Wrong>> {
     let order = l.rows.len;
     let scale = order as f64 * f64::EPSILON;
     let norm = |row| (0..order).map(|column| definite(order, row, column).abs()).sum();

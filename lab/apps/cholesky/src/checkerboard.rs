@@ -6,20 +6,20 @@ use consort::{Grid, Result, Team};
 use consort_apps_kernels::{cyclic::Cyclic, grid::Shape};
 
 /// A PE's position on the checkerboard.
-pub(crate) struct Checkerboard<'p> {
-    pub(crate) world: Team<'p>,
-    pub(crate) grid: Grid<'p>,
+pub(crate) struct Checkerboard {
+    pub(crate) world: Team,
+    pub(crate) grid: Grid,
     pub(crate) rows: Cyclic,
     pub(crate) columns: Cyclic,
 }
 
-impl<'p> Checkerboard<'p> {
+impl Checkerboard {
     /// Distributes the blocks of a matrix of this order over a grid.
-    pub(crate) fn new(world: Team<'p>, (len, block): (usize, usize), shape: Shape) -> Result<Self> {
+    pub(crate) fn new(world: &Team, (len, block): (usize, usize), shape: Shape) -> Result<Self> {
         let grid = world.cartesian(shape.rows)?;
         let rows = Cyclic { len, block, parts: shape.rows, own: grid.column.rank() };
         let columns = Cyclic { len, block, parts: shape.columns, own: grid.row.rank() };
-        Ok(Self { world, grid, rows, columns })
+        Ok(Self { world: world.clone(), grid, rows, columns })
     }
 
     /// Returns this PE's rows below the diagonal block of a step.

@@ -69,16 +69,16 @@ pub enum Error {
 }
 
 /// A PE's part of the factorization.
-pub struct Cholesky<'p> {
-    checkerboard: Checkerboard<'p>,
+pub struct Cholesky {
+    checkerboard: Checkerboard,
 }
 
-impl<'p> Cholesky<'p> {
+impl Cholesky {
     /// Forms the teams of the grid. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
-    pub fn new(world: Team<'p>, problem: Problem) -> consort::Result<Self> {
+    pub fn new(world: &Team, problem: Problem) -> consort::Result<Self> {
         let Problem { order, block, shape } = problem;
         Ok(Self { checkerboard: Checkerboard::new(world, (order, block), shape)? })
     }

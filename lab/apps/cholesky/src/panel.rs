@@ -23,7 +23,7 @@ impl Panel {
     /// Returns this PE's rows of a panel. Only the PEs in its column of the grid fill them. Reuses
     /// the memory of an old panel.
     pub(crate) fn own_rows(
-        checkerboard: &Checkerboard<'_>,
+        checkerboard: &Checkerboard,
         a: &Matrix,
         step: usize,
         spare: Self,
@@ -41,7 +41,7 @@ impl Panel {
     /// Returns the blocks that correspond to this PE's columns and that this row of the grid has.
     fn facing_in<'c>(
         &self,
-        checkerboard: &'c Checkerboard<'_>,
+        checkerboard: &'c Checkerboard,
         root: Rank,
     ) -> impl Iterator<Item = usize> + use<'c> {
         let blocks = checkerboard.columns.own_blocks(self.step + 1);
@@ -50,7 +50,7 @@ impl Panel {
 
     /// Returns the roots and blocks that the column of the grid has to broadcast. Only the roots
     /// fill their blocks.
-    pub(crate) fn for_columns(&mut self, checkerboard: &Checkerboard<'_>) -> Vec<(Rank, Vec<f64>)> {
+    pub(crate) fn for_columns(&mut self, checkerboard: &Checkerboard) -> Vec<(Rank, Vec<f64>)> {
         let blocks = |root: Rank| {
             let lines: usize = self
                 .facing_in(checkerboard, root)
@@ -74,14 +74,14 @@ impl Panel {
     }
 
     /// Returns some of this PE's rows, by their position among all of its rows.
-    pub(crate) fn rows(&self, checkerboard: &Checkerboard<'_>, rows: Range<usize>) -> View<'_> {
+    pub(crate) fn rows(&self, checkerboard: &Checkerboard, rows: Range<usize>) -> View<'_> {
         let below = checkerboard.below(self.step);
         let all = View::new(&self.rows, (below.len(), self.width), below.len());
         all.part(rows.start - below.start..rows.end - below.start, 0..self.width)
     }
 
     /// Returns the block that corresponds to one of this PE's columns.
-    pub(crate) fn facing(&self, checkerboard: &Checkerboard<'_>, block: usize) -> View<'_> {
+    pub(crate) fn facing(&self, checkerboard: &Checkerboard, block: usize) -> View<'_> {
         let root = checkerboard.rows.owner(block);
         let before = self.facing_in(checkerboard, root).take_while(|&other| other < block);
         let start: usize = before.map(|other| checkerboard.rows.width(other) * self.width).sum();
@@ -91,18 +91,18 @@ impl Panel {
 }
 
 /// A panel that is broadcast while its PE computes.
-pub(crate) enum Ahead<'p> {
+pub(crate) enum Ahead {
     /// Along the rows of the grid.
-    Rows(Panel, Request<'p, Vec<f64>>),
+    Rows(Panel, Request<Vec<f64>>),
     /// Along the columns.
-    Columns(Panel, Vec<(Rank, Request<'p, Vec<f64>>)>),
+    Columns(Panel, Vec<(Rank, Request<Vec<f64>>)>),
 }
 
-impl<'p> Ahead<'p> {
+impl Ahead {
     /// Starts to broadcast a panel that its column of the grid has factored. Reuses the memory of
     /// an old panel.
     pub(crate) fn start(
-        checkerboard: &Checkerboard<'p>,
+        checkerboard: &Checkerboard,
         a: &Matrix,
         step: usize,
         spare: Panel,
@@ -119,7 +119,7 @@ impl<'p> Ahead<'p> {
     }
 
     /// Starts to broadcast along the columns of the grid the data that arrived along its rows.
-    fn on_columns(checkerboard: &Checkerboard<'p>, mut panel: Panel) -> Result<Self> {
+    fn on_columns(checkerboard: &Checkerboard, mut panel: Panel) -> Result<Self> {
         let start =
             |(root, blocks)| Ok((root, checkerboard.grid.column.start(blocks).broadcast(root)?));
         let requests =
@@ -128,7 +128,7 @@ impl<'p> Ahead<'p> {
     }
 
     /// Progresses the broadcasts, and starts those whose data is complete.
-    pub(crate) fn progress(self, checkerboard: &Checkerboard<'p>) -> Result<Self> {
+    pub(crate) fn progress(self, checkerboard: &Checkerboard) -> Result<Self> {
         match self {
             Self::Rows(panel, mut rows) => {
                 if !rows.test()? {
@@ -144,11 +144,7 @@ impl<'p> Ahead<'p> {
     }
 
     /// Waits until the panel has arrived.
-    pub(crate) fn wait(
-        self,
-        checkerboard: &Checkerboard<'p>,
-        recorder: &Recorder,
-    ) -> Result<Panel> {
+    pub(crate) fn wait(self, checkerboard: &Checkerboard, recorder: &Recorder) -> Result<Panel> {
         match self {
             Self::Rows(panel, rows) => {
                 let rows = recorder.wait(|| rows.wait())?;

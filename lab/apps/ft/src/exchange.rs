@@ -47,8 +47,8 @@ impl Blocks<'_> {
 
 /// The planes that each PE of a team exchanges.
 #[derive(Clone, Copy)]
-pub(crate) struct Planes<'p> {
-    pub(crate) team: Team<'p>,
+pub(crate) struct Planes<'t> {
+    pub(crate) team: &'t Team,
     /// The number of planes.
     pub(crate) planes: usize,
     /// The number of elements in a block.
@@ -67,7 +67,7 @@ impl Planes<'_> {
 type Buffers = (Vec<Complex64>, Vec<Complex64>);
 
 /// A message in progress, its first plane and its number of planes.
-type Message<'p> = (Request<'p, Buffers>, usize, usize);
+type Message = (Request<Buffers>, usize, usize);
 
 /// Exchanges planes, and keeps its buffers for the next time.
 pub(crate) struct Exchanger {
@@ -85,9 +85,9 @@ impl Exchanger {
     ///
     /// # Errors
     /// See [`Team`].
-    pub(crate) fn run<'p>(
+    pub(crate) fn run(
         &mut self,
-        all: Planes<'p>,
+        all: Planes<'_>,
         recorder: &Recorder,
         mut compute: impl FnMut(usize, &mut Blocks<'_>),
         mut take: impl FnMut(usize, &mut Blocks<'_>),
@@ -97,7 +97,7 @@ impl Exchanger {
             Exchange::Slabs => 1,
             Exchange::PackedSlabs { planes } => planes,
         };
-        let mut under_way: VecDeque<Message<'p>> = VecDeque::new();
+        let mut under_way: VecDeque<Message> = VecDeque::new();
         for first in (0..all.planes).step_by(together) {
             let planes = together.min(all.planes - first);
             let (mut sent, received) = recorder.communicate(|| self.buffers(all, planes));
@@ -146,7 +146,7 @@ impl Exchanger {
     fn receive(
         &mut self,
         all: Planes<'_>,
-        (request, first, planes): Message<'_>,
+        (request, first, planes): Message,
         recorder: &Recorder,
         take: &mut impl FnMut(usize, &mut Blocks<'_>),
     ) -> Result<()> {

@@ -78,25 +78,25 @@ pub fn ensure_even(class: &Class, layout: Layout, pes: usize) -> Result<(), Unev
 }
 
 /// A PE's part of the benchmark.
-pub struct Ft<'p> {
-    world: Team<'p>,
+pub struct Ft {
+    world: Team,
     class: Class,
-    layout: Box<dyn Parts + 'p>,
+    layout: Box<dyn Parts>,
 }
 
-impl<'p> Ft<'p> {
+impl Ft {
     /// Plans the transforms. The PEs must [share](ensure_even) the points evenly. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
-    pub fn new(world: Team<'p>, class: Class, layout: Layout, exchange: Exchange) -> Result<Self> {
-        let layout: Box<dyn Parts + 'p> = match layout {
+    pub fn new(world: &Team, class: Class, layout: Layout, exchange: Exchange) -> Result<Self> {
+        let layout: Box<dyn Parts> = match layout {
             Layout::Slabs => Box::new(Slabs::new(world, class.extents, exchange)),
             Layout::Pencils(shape) => {
                 Box::new(Pencils::new(world, shape.rows, class.extents, exchange)?)
             }
         };
-        Ok(Self { world, class, layout })
+        Ok(Self { world: world.clone(), class, layout })
     }
 
     /// Returns this PE's part of the initial array.

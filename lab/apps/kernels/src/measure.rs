@@ -32,7 +32,7 @@ impl<R> Measured<R> {
 /// # Errors
 /// Those of `prepare` and `run`, and see [`Team`].
 pub fn measure<T, R, E: From<consort::Error>>(
-    world: Team<'_>,
+    world: &Team,
     repeat: u32,
     mut prepare: impl FnMut() -> T,
     mut run: impl FnMut(T, &Recorder) -> Result<R, E>,

@@ -54,9 +54,9 @@ impl Problem {
 }
 
 /// A PE's part of the problem.
-pub struct Summa<'p> {
-    world: Team<'p>,
-    grid: Grid<'p>,
+pub struct Summa {
+    world: Team,
+    grid: Grid,
     problem: Problem,
     /// The factors. All their entries are integers.
     a: Matrix,
@@ -66,12 +66,12 @@ pub struct Summa<'p> {
 /// The panels of A and B of a step.
 type Panels = [Vec<f64>; 2];
 
-impl<'p> Summa<'p> {
+impl Summa {
     /// Forms the teams of the grid and fills the factors. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
-    pub fn new(world: Team<'p>, problem: Problem) -> Result<Self> {
+    pub fn new(world: &Team, problem: Problem) -> Result<Self> {
         let grid = world.cartesian(problem.shape.rows)?;
         let (own_row, own_column) = (grid.column.rank(), grid.row.rank());
         let (block, Shape { rows, columns }) = (problem.block, problem.shape);
@@ -79,7 +79,7 @@ impl<'p> Summa<'p> {
         let across = |len| Cyclic { len, block, parts: columns, own: own_column };
         let a = Matrix::new(down(problem.rows), across(problem.inner), |i, j| entry(1, i, j));
         let b = Matrix::new(down(problem.inner), across(problem.columns), |i, j| entry(2, i, j));
-        Ok(Self { world, grid, problem, a, b })
+        Ok(Self { world: world.clone(), grid, problem, a, b })
     }
 
     /// Returns a matrix C of zeros.
@@ -143,7 +143,7 @@ impl<'p> Summa<'p> {
         step: usize,
         spare: Panels,
         recorder: &Recorder,
-    ) -> Result<[Request<'p, Vec<f64>>; 2]> {
+    ) -> Result<[Request<Vec<f64>>; 2]> {
         recorder.communicate(|| {
             let [a, b] = self.pack(step, spare);
             let a = self.grid.row.start(a).broadcast(self.a.columns.owner(step))?;

@@ -39,13 +39,13 @@ pub(crate) const CALLS: usize = 24;
 const MANY: u32 = 64;
 
 /// A buffer of words or of bytes in symmetric memory.
-pub(crate) enum Memory<'p> {
-    Words(Symmetric<'p, u64>),
-    Bytes(Symmetric<'p, u8>),
+pub(crate) enum Memory {
+    Words(Symmetric<u64>),
+    Bytes(Symmetric<u8>),
 }
 
-impl<'p> Memory<'p> {
-    fn new(world: &Team<'p>, key: &Key) -> Result<Self> {
+impl Memory {
+    fn new(world: &Team, key: &Key) -> Result<Self> {
         if key.is_of_words {
             return world.symmetric(key.bytes / 8).map(Self::Words);
         }
@@ -53,7 +53,7 @@ impl<'p> Memory<'p> {
     }
 
     fn read(&self, of: Rank) -> Vec<u8> {
-        fn copied<T: Pod>(memory: &Symmetric<'_, T>, of: Rank) -> Vec<u8> {
+        fn copied<T: Pod>(memory: &Symmetric<T>, of: Rank) -> Vec<u8> {
             let mut data = vec![T::zeroed(); memory.len()];
             memory.get(of, 0, &mut data).expect("no PE has failed");
             bytemuck::cast_slice(&data).to_vec()
@@ -82,12 +82,12 @@ pub(crate) struct Key {
     number: usize,
 }
 
-pub(crate) type Pool<'p> = BTreeMap<Key, Memory<'p>>;
+pub(crate) type Pool = BTreeMap<Key, Memory>;
 
 /// A PE that runs programs.
-pub(crate) struct Player<'p, 'r> {
-    pub(crate) world: Team<'p>,
-    pub(crate) pool: &'r Pool<'p>,
+pub(crate) struct Player<'r> {
+    pub(crate) world: Team,
+    pub(crate) pool: &'r Pool,
     /// The keys of each call's buffers in the pool.
     pub(crate) keys: &'r [[Key; 2]],
     pub(crate) random: &'r mut Random,
@@ -111,8 +111,8 @@ pub(crate) fn keys(program: &Program) -> Vec<[Key; 2]> {
     program.cases.iter().enumerate().map(of).collect()
 }
 
-impl<'p> Player<'p, '_> {
-    fn memory(&self, call: usize, side: Side) -> &Memory<'p> {
+impl Player<'_> {
+    fn memory(&self, call: usize, side: Side) -> &Memory {
         let [source, target] = self.keys[call];
         &self.pool[&if side == Side::Source { source } else { target }]
     }
@@ -123,9 +123,9 @@ impl<'p> Player<'p, '_> {
         call: usize,
         case: &Case,
         private: Option<[Vec<u8>; 2]>,
-        (operator, symmetric): (O, for<'m> fn(&'m Memory<'p>) -> &'m Symmetric<'p, T>),
+        (operator, symmetric): (O, fn(&Memory) -> &Symmetric<T>),
     ) -> Result<Vec<u8>> {
-        let team = self.world.with_sync(case.sync);
+        let team = &self.world.with_sync(case.sync);
         let (collective, root) = (case.kind.collective, case.root);
         let Some([source, target]) = private else {
             let [source, target] =
@@ -156,11 +156,11 @@ impl<'p> Player<'p, '_> {
         case: &Case,
         private: Option<[Vec<u8>; 2]>,
     ) -> Result<Vec<u8>> {
-        fn words<'m, 'p>(memory: &'m Memory<'p>) -> &'m Symmetric<'p, u64> {
+        fn words(memory: &Memory) -> &Symmetric<u64> {
             let Memory::Words(memory) = memory else { unreachable!("blocks of words") };
             memory
         }
-        fn bytes<'m, 'p>(memory: &'m Memory<'p>) -> &'m Symmetric<'p, u8> {
+        fn bytes(memory: &Memory) -> &Symmetric<u8> {
             let Memory::Bytes(memory) = memory else { unreachable!("blocks of bytes") };
             memory
         }
@@ -182,7 +182,7 @@ impl<'p> Player<'p, '_> {
     }
 }
 
-impl Member for Player<'_, '_> {
+impl Member for Player<'_> {
     const ALONE_BETWEEN_WAITS: bool = false;
 
     fn rank(&self) -> Rank {
@@ -243,20 +243,20 @@ pub(crate) fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Progra
 }
 
 /// The progress of the PEs in the programs of a launch: words of PE 0, changed one-sidedly.
-struct Words<'p, 'w> {
-    words: &'w Symmetric<'p, u64>,
+struct Words<'w> {
+    words: &'w Symmetric<u64>,
     /// The first word of this program.
     first: usize,
 }
 
-impl Words<'_, '_> {
+impl Words<'_> {
     /// Adds one to a word; returns the old value.
     fn count(&self, index: usize) -> u64 {
         self.words.fetch_add(Rank(0), self.first + index, 1).expect("no PE has failed")
     }
 }
 
-impl Progress for Words<'_, '_> {
+impl Progress for Words<'_> {
     fn enter(&self, call: usize, pes: u32) -> bool {
         self.count(2 * call) + 1 == u64::from(pes)
     }
@@ -295,11 +295,11 @@ pub(crate) fn play(
             let keys = keys(program);
             for &key in keys.iter().flatten() {
                 if let Entry::Vacant(place) = pool.entry(key) {
-                    place.insert(Memory::new(&world, &key)?);
+                    place.insert(Memory::new(world, &key)?);
                 }
             }
             let (pool, keys, random) = (&pool, &*keys, &mut random);
-            let mut member = Player { world, pool, keys, random };
+            let mut member = Player { world: world.clone(), pool, keys, random };
             at_once(run(&mut member, program, &Words { words: &words, first }));
             first += 2 * program.cases.len();
             played += 1;

@@ -53,7 +53,7 @@ fn unservable_call_is_refused_by_all() {
             let refused = Job::threads(pes as usize).run(|pe| {
                 let mut random = Random(0);
                 let (world, pool, keys) = (pe.world(), &Pool::new(), &*keys(&program));
-                let member = Player { world, pool, keys, random: &mut random };
+                let member = Player { world: world.clone(), pool, keys, random: &mut random };
                 for (call, case) in cases.iter().enumerate() {
                     let private = program.private(call, member.rank());
                     match member.forced(call, case, Some(private)) {

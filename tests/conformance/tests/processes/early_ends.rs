@@ -178,7 +178,7 @@ fn end_by(end: &str) {
     }
 }
 
-fn wait_in(pe: &Pe, word: &Symmetric<'_, u64>, wait: &str) -> Result<()> {
+fn wait_in(pe: &Pe, word: &Symmetric<u64>, wait: &str) -> Result<()> {
     let world = pe.world();
     match wait {
         "barrier" => world.barrier(),

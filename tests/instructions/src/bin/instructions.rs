@@ -47,8 +47,8 @@ struct Operation {
     name: &'static str,
     /// The algorithm that serves it: the model's choice for two PEs.
     candidate: (Collective, &'static str),
-    counted: fn(&Team<'_>) -> Result<()>,
-    peer: fn(&Team<'_>) -> Result<()>,
+    counted: fn(&Team) -> Result<()>,
+    peer: fn(&Team) -> Result<()>,
     /// Whether PE 1 may leave the call before PE 0 enters.
     runs_ahead: bool,
 }
@@ -120,7 +120,7 @@ const OPERATIONS: [Operation; 9] = [
 ];
 
 /// Makes a reduction of 1 KiB.
-fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
+fn reduce_kib(team: &Team, root: Rank) -> Result<()> {
     let (source, mut target) = (black_box([1_u32; 256]), [0; 256]);
     let done = team.slices(&source, &mut target).reduce(Sum, root);
     keep(&target);
@@ -128,7 +128,7 @@ fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
 }
 
 /// Makes an all-gather of 8 bytes.
-fn all_gather(team: &Team<'_>) -> Result<()> {
+fn all_gather(team: &Team) -> Result<()> {
     let mut target = [0_u64; 2];
     let done = team.slices(&[black_box(1)], &mut target).all_gather();
     keep(&target);
@@ -141,47 +141,47 @@ fn keep<T>(result: T) {
 }
 
 #[inline(never)]
-fn counted_barrier(team: &Team<'_>) -> Result<()> {
+fn counted_barrier(team: &Team) -> Result<()> {
     team.barrier()
 }
 
 #[inline(never)]
-fn counted_all_reduce(team: &Team<'_>) -> Result<()> {
+fn counted_all_reduce(team: &Team) -> Result<()> {
     team.all_reduce(black_box(1_u64), Sum).map(keep)
 }
 
 #[inline(never)]
-fn counted_all_gather(team: &Team<'_>) -> Result<()> {
+fn counted_all_gather(team: &Team) -> Result<()> {
     all_gather(team)
 }
 
 #[inline(never)]
-fn counted_reduce_root(team: &Team<'_>) -> Result<()> {
+fn counted_reduce_root(team: &Team) -> Result<()> {
     team.reduce(black_box(1_u64), Sum, Rank(0)).map(keep)
 }
 
 #[inline(never)]
-fn counted_reduce_leaf(team: &Team<'_>) -> Result<()> {
+fn counted_reduce_leaf(team: &Team) -> Result<()> {
     team.reduce(black_box(1_u64), Sum, Rank(1)).map(keep)
 }
 
 #[inline(never)]
-fn counted_reduce_1k_root(team: &Team<'_>) -> Result<()> {
+fn counted_reduce_1k_root(team: &Team) -> Result<()> {
     reduce_kib(team, Rank(0))
 }
 
 #[inline(never)]
-fn counted_reduce_1k_leaf(team: &Team<'_>) -> Result<()> {
+fn counted_reduce_1k_leaf(team: &Team) -> Result<()> {
     reduce_kib(team, Rank(1))
 }
 
 #[inline(never)]
-fn counted_broadcast_root(team: &Team<'_>) -> Result<()> {
+fn counted_broadcast_root(team: &Team) -> Result<()> {
     team.broadcast(black_box(1_u64), Rank(0)).map(keep)
 }
 
 #[inline(never)]
-fn counted_broadcast_leaf(team: &Team<'_>) -> Result<()> {
+fn counted_broadcast_leaf(team: &Team) -> Result<()> {
     team.broadcast(black_box(1_u64), Rank(1)).map(keep)
 }
 
@@ -198,7 +198,7 @@ fn until(word: &AtomicU64, number: u64) {
 }
 
 /// Both PEs create their plans, and make the first quarters of calls, uncounted.
-fn warm_up(operation: &Operation, team: &Team<'_>) -> Result<()> {
+fn warm_up(operation: &Operation, team: &Team) -> Result<()> {
     (0..4 * QUARTER).try_for_each(|_| (operation.peer)(team))
 }
 
@@ -206,7 +206,7 @@ fn run(operation: &Operation) -> Result<()> {
     // Calls that PE 1 has made or is about to enter; calls that PE 0 has left.
     let (ahead, left) = (AtomicU64::new(0), AtomicU64::new(0));
     let calls = QUARTERS * QUARTER;
-    let peer = |team: &Team<'_>| -> Result<()> {
+    let peer = |team: &Team| -> Result<()> {
         for call in 0..calls {
             if operation.runs_ahead {
                 until(&left, call - call % QUARTER);
@@ -220,7 +220,7 @@ fn run(operation: &Operation) -> Result<()> {
         }
         Ok(())
     };
-    let counted = |team: &Team<'_>| -> Result<()> {
+    let counted = |team: &Team| -> Result<()> {
         for call in 0..calls {
             let ends_quarter = (call + 1).is_multiple_of(QUARTER);
             if operation.runs_ahead {
@@ -245,8 +245,8 @@ fn run(operation: &Operation) -> Result<()> {
         .force(collective, candidate)
         .run(|pe| {
             let team = pe.world();
-            warm_up(operation, &team)?;
-            if team.rank() == Rank(0) { counted(&team) } else { peer(&team) }
+            warm_up(operation, team)?;
+            if team.rank() == Rank(0) { counted(team) } else { peer(team) }
         })?;
     Ok(())
 }

@@ -19,22 +19,22 @@ use consort::{
 
 use super::program::Program;
 
-pub(super) struct AllToAll<'p> {
-    world: Team<'p>,
+pub(super) struct AllToAll {
+    world: Team,
     /// Two buffers, each with one message from each PE.
-    inbox: Symmetric<'p, u64>,
-    counters: [CompletionCounter<'p>; 2],
-    flags: [Symmetric<'p, u64>; 2],
+    inbox: Symmetric<u64>,
+    counters: [CompletionCounter; 2],
+    flags: [Symmetric<u64>; 2],
     /// The number of rounds so far, by all methods.
     round: u64,
 }
 
-impl<'p> AllToAll<'p> {
+impl AllToAll {
     /// Allocates the state. Collective.
-    pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
+    pub(super) fn new(world: &Team, most_bytes: usize) -> Result<Self> {
         let words = 2 * world.size() * most_bytes / size_of::<u64>();
         Ok(Self {
-            world,
+            world: world.clone(),
             inbox: world.symmetric(words)?,
             counters: [world.completion_counter()?, world.completion_counter()?],
             flags: [world.symmetric(1)?, world.symmetric(1)?],
@@ -72,7 +72,7 @@ impl<'p> AllToAll<'p> {
     }
 }
 
-impl Program for AllToAll<'_> {
+impl Program for AllToAll {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (me, pes, len) = (self.world.rank(), self.world.size(), bytes / 8);
         let word = |from: usize, round: u64| (from as u64) << 48 | round;

@@ -78,7 +78,7 @@ fn wait<T>(mut poll: impl FnMut() -> Option<T>) -> T {
 }
 
 pub(super) struct Bundle<'p> {
-    counted: PingPongProgram<'p>,
+    counted: PingPongProgram,
     lines: &'p Lines,
     me: Rank,
     peer: Rank,
@@ -88,7 +88,7 @@ pub(super) struct Bundle<'p> {
 
 impl<'p> Bundle<'p> {
     /// Allocates the state. Collective.
-    pub(super) fn new(world: Team<'p>, lines: &'p Lines) -> Result<Self> {
+    pub(super) fn new(world: &Team, lines: &'p Lines) -> Result<Self> {
         let counted = PingPongProgram::new(world, MOST_BYTES)?;
         Ok(Self { counted, lines, me: world.rank(), peer: world.right(), received: 0 })
     }

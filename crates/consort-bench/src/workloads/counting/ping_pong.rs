@@ -9,21 +9,25 @@ use consort::{Rank, Result, Symmetric, Team, symmetric::Signal};
 
 use super::program::{Notifications, Program};
 
-pub(super) struct PingPongProgram<'p> {
-    world: Team<'p>,
-    ball: Symmetric<'p, u8>,
-    methods: [Notifications<'p>; 2],
+pub(super) struct PingPongProgram {
+    world: Team,
+    ball: Symmetric<u8>,
+    methods: [Notifications; 2],
 }
 
-impl<'p> PingPongProgram<'p> {
+impl PingPongProgram {
     /// Allocates the state. Collective.
-    pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
+    pub(super) fn new(world: &Team, most_bytes: usize) -> Result<Self> {
         let ball = world.symmetric(most_bytes)?;
-        Ok(Self { world, ball, methods: Notifications::by_both(world, |_| Signal::Add(1))? })
+        Ok(Self {
+            world: world.clone(),
+            ball,
+            methods: Notifications::by_both(world, |_| Signal::Add(1))?,
+        })
     }
 }
 
-impl Program for PingPongProgram<'_> {
+impl Program for PingPongProgram {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (me, peer) = (self.world.rank(), self.world.right());
         let notifications = &mut self.methods[method];

@@ -16,24 +16,24 @@ pub(super) trait Program {
 }
 
 /// How a PE notifies the one PE that waits for its data.
-pub(super) enum Notification<'p> {
+pub(super) enum Notification {
     /// Put, fence, then a signal, which depends on the number of signals so far.
-    Flag(Symmetric<'p, u64>, fn(u64) -> Signal),
+    Flag(Symmetric<u64>, fn(u64) -> Signal),
     /// A counted put.
-    Count(CompletionCounter<'p>),
+    Count(CompletionCounter),
 }
 
 /// Notifications by one method, with the numbers sent and waited for, so that nothing needs a
 /// reset.
-pub(super) struct Notifications<'p> {
-    by: Notification<'p>,
+pub(super) struct Notifications {
+    by: Notification,
     signals: u64,
     waits: u64,
 }
 
-impl<'p> Notifications<'p> {
+impl Notifications {
     /// Creates the notifications of each of the first two methods. Collective.
-    pub(super) fn by_both(world: Team<'p>, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
+    pub(super) fn by_both(world: &Team, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
         let counted = Notification::Count(world.completion_counter()?);
         let flagged = Notification::Flag(world.symmetric(1)?, signal);
         Ok([counted, flagged].map(|by| Self { by, signals: 0, waits: 0 }))
@@ -42,7 +42,7 @@ impl<'p> Notifications<'p> {
     #[inline]
     pub(super) fn put<T: consort::Pod>(
         &mut self,
-        memory: &Symmetric<'_, T>,
+        memory: &Symmetric<T>,
         to: Rank,
         at: usize,
         data: &[T],

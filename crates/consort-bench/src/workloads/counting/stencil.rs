@@ -17,20 +17,20 @@ use super::program::{Notifications, Program};
 
 const ITERATIONS: u32 = 2;
 
-pub(super) struct Stencil<'p> {
-    world: Team<'p>,
+pub(super) struct Stencil {
+    world: Team,
     /// The values from the left neighbour, one for each row; on PE 0, the value of the corner.
-    edge: Symmetric<'p, f64>,
-    methods: [Notifications<'p>; 2],
+    edge: Symmetric<f64>,
+    methods: [Notifications; 2],
     grid: Vec<f64>,
 }
 
-impl<'p> Stencil<'p> {
+impl Stencil {
     /// Allocates the state for at most `rows` rows. Collective.
-    pub(super) fn new(world: Team<'p>, rows: u32) -> Result<Self> {
+    pub(super) fn new(world: &Team, rows: u32) -> Result<Self> {
         let edge = world.symmetric(rows as usize + 1)?;
         let methods = Notifications::by_both(world, Signal::Set)?;
-        Ok(Self { world, edge, methods, grid: Vec::new() })
+        Ok(Self { world: world.clone(), edge, methods, grid: Vec::new() })
     }
 
     /// Sets row 0 and column 0, and touches the whole grid before the clock starts. Column 0 is
@@ -50,12 +50,13 @@ impl<'p> Stencil<'p> {
     }
 }
 
-impl Program for Stencil<'_> {
+impl Program for Stencil {
     fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
-        let (world, columns, rows) = (self.world, bytes / size_of::<f64>(), rounds as usize + 1);
-        let (me, last, width) = (world.rank(), Rank::new(world.size() - 1), columns + 1);
+        let (columns, rows) = (bytes / size_of::<f64>(), rounds as usize + 1);
+        let width = columns + 1;
         self.fill(width, rows);
-        let Self { edge, methods, grid, .. } = self;
+        let Self { world, edge, methods, grid } = self;
+        let (me, last) = (world.rank(), Rank::new(world.size() - 1));
         let notifications = &mut methods[method];
         world.barrier()?;
         let begun = Instant::now();

@@ -22,7 +22,7 @@ use crate::jobs::{SOON, pes_of};
 fn mismatched(
     pes: usize,
     [one, other]: [&'static [&'static str]; 2],
-    call: impl Fn(Team<'_>, bool) -> Result<()> + Send + Sync + 'static,
+    call: impl Fn(&Team, bool) -> Result<()> + Send + Sync + 'static,
 ) {
     let (outcome, errors) = alone(2 * SOON, move || {
         let (errors, since) = (Mutex::new(Vec::new()), Instant::now());

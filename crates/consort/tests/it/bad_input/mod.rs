@@ -24,7 +24,7 @@ use crate::jobs::SOON;
 /// Runs a program and returns each PE's result, even if the job has failed; it may take a second.
 fn on<R: Debug + Send + 'static>(
     pes: JobBuilder,
-    program: impl Fn(Team<'_>) -> R + Send + Sync + 'static,
+    program: impl Fn(&Team) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     alone(2 * SOON, move || {
         let since = Instant::now();

@@ -16,8 +16,8 @@ fn next_line() -> String {
 
 /// Two PEs make these calls: the error names both call sites. Each call returns its call site.
 fn differ(
-    zero: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
-    one: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
+    zero: impl Fn(&Team) -> (String, Result<()>) + Send + Sync + 'static,
+    one: impl Fn(&Team) -> (String, Result<()>) + Send + Sync + 'static,
 ) {
     let (send, places) = channel();
     let error = fails(2, move |world| {
@@ -38,7 +38,7 @@ fn differ(
     }
 }
 
-fn barrier(world: Team<'_>) -> (String, Result<()>) {
+fn barrier(world: &Team) -> (String, Result<()>) {
     let place = next_line();
     let done = world.barrier();
     (place, done)
@@ -126,8 +126,8 @@ fn calls_in_a_loop() {
 #[test]
 fn calls_at_different_lines_match() {
     on(pes_of(3), |world| {
-        let one = |world: Team<'_>| world.all_reduce(1, Sum);
-        let other = |world: Team<'_>| world.all_reduce(1, Sum);
+        let one = |world: &Team| world.all_reduce(1, Sum);
+        let other = |world: &Team| world.all_reduce(1, Sum);
         for _ in 0..200 {
             let sum = if world.rank() == Rank(1) { one(world)? } else { other(world)? };
             assert_eq!(sum, 3);

@@ -7,7 +7,7 @@ use consort::{Error, Job, Rank, Result, Team, error::CallError, ops::Sum};
 use super::on;
 
 /// Moves a team to a place where it does not belong.
-struct Smuggled<'p>(Team<'p>);
+struct Smuggled<'p>(&'p Team);
 
 // SAFETY: the operator that gets it runs on the thread to which the team belongs.
 unsafe impl Sync for Smuggled<'_> {}

@@ -84,13 +84,13 @@ fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
 }
 
 /// Makes one call of `collective`, on symmetric buffers if the modes let PEs leave early.
-fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
+fn call(world: &Team, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
     let root = Rank(1);
     let team = world.with_sync(sync);
     let is_root = world.rank() == root;
     let source = vec![1_u64; source_blocks(collective, world.size(), is_root) * words];
     let mut target = vec![0; target_blocks(collective, world.size(), is_root) * words];
-    typed::slices(team, collective, &source, &mut target, Sum, root)
+    typed::slices(&team, collective, &source, &mut target, Sum, root)
 }
 
 /// Returns the fewest and the most words that an algorithm serves: the most take several steps.

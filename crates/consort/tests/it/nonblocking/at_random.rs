@@ -27,7 +27,7 @@ fn at_random(seed: u64, helpers: bool) {
         let pes_of = if helpers { pes_of.helper_threads() } else { pes_of };
         pes_of.run(|pe| {
             let grid = pe.world().cartesian(rows)?;
-            let teams = [pe.world(), grid.row, grid.column];
+            let teams = [pe.world(), &grid.row, &grid.column];
             let (mut program, mut own) =
                 (Random(seed), Random(!seed ^ u64::from(pe.world().rank().0)));
             let mut under_way = Vec::new();
@@ -47,13 +47,13 @@ fn at_random(seed: u64, helpers: bool) {
                     seed: program.next_word(),
                 };
                 match program.below(10) {
-                    0..6 => under_way.push((start(team, &call)?, call, team.rank())),
+                    0..6 => under_way.push((start(&team, &call)?, call, team.rank())),
                     6..8 => {
                         let me = team.rank();
                         let mut target = vec![0; call.target_len(me)];
                         let source = call.source::<u64>(me);
                         slices(
-                            team.with_sync(SyncModes::MINE),
+                            &team.with_sync(SyncModes::MINE),
                             call.collective,
                             &source,
                             &mut target,

@@ -118,7 +118,7 @@ fn a_panic_that_is_caught_fails_the_job() {
 
 #[test]
 fn calls_that_do_not_match_are_reported() {
-    let odd = |world: Team<'_>| world.rank() == Rank(1);
+    let odd = |world: &Team| world.rank() == Rank(1);
     for polls in [false, true] {
         let error = fails(3, move |world| {
             let data = vec![1_u64; 2];

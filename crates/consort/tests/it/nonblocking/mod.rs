@@ -32,10 +32,13 @@ use crate::{data::Call, typed::blocks};
 type Data = Option<Vec<u64>>;
 
 /// A request for any collective.
-struct AnyRequest<'p>(Pin<Box<dyn Future<Output = Result<Data>> + 'p>>);
+struct AnyRequest(Pin<Box<dyn Future<Output = Result<Data>>>>);
 
-impl<'p> AnyRequest<'p> {
-    fn of<B: 'p>(request: Result<Request<'p, B>>, result: impl Fn(B) -> Data + 'p) -> Result<Self> {
+impl AnyRequest {
+    fn of<B: 'static>(
+        request: Result<Request<B>>,
+        result: impl Fn(B) -> Data + 'static,
+    ) -> Result<Self> {
         let request = request?;
         Ok(Self(Box::pin(async move { request.await.map(result) })))
     }
@@ -46,7 +49,7 @@ impl<'p> AnyRequest<'p> {
 }
 
 /// Starts any collective by the method of its name.
-fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
+fn start(team: &Team, call: &Call) -> Result<AnyRequest> {
     let me = team.rank();
     let Call { collective, root, len, .. } = *call;
     let source = call.source::<u64>(me);

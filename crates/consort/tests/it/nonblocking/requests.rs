@@ -236,7 +236,7 @@ fn freeing_a_team_completes_its_calls() {
         let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
         let sum = team.start(vec![1; 3000]).all_reduce(Sum)?;
         drop(team.start_barrier()?);
-        team.free()?;
+        team.clone().free()?;
         assert_eq!(sum.wait()?, [2; 3000]);
         assert_eq!(team.start_barrier().err(), Some(Error::Call(CallError::Freed)));
         Ok(())

@@ -54,7 +54,7 @@ fn borrowed_slices_are_filled_when_the_scope_ends() {
 /// Buffers that a request returns are changed immediately, even if others' calls are pending.
 #[test]
 fn buffers_are_returned_within_the_scope() {
-    let program = |world: Team<'_>| {
+    let program = |world: &Team| {
         let me = u64::from(world.rank().0);
         for len in [0, 1, 100, 20_000] {
             let (mut table, mut source, mut target) =

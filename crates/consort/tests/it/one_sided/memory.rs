@@ -121,7 +121,7 @@ fn out_of_bounds_access_is_an_error() {
             out.err(),
             Some(Error::Call(CallError::OutOfBounds { first: 1, end: 2, len: 1 }))
         );
-        let ranks = |symmetric: &Symmetric<'_, u64>| {
+        let ranks = |symmetric: &Symmetric<u64>| {
             let stranger = Rank(2);
             [
                 symmetric.put(stranger, 0, &[1]).err(),

@@ -122,7 +122,7 @@ fn fill_reaches_every_element() {
 #[test]
 fn memory_is_kept_as_long_as_a_range_holds_it() {
     on(Job::threads(2).heap_bytes(1024), |world| {
-        let range: SymmetricRange<'_, u64> = world.symmetric::<u64>(128)?.range(100..101)?;
+        let range: SymmetricRange<u64> = world.symmetric::<u64>(128)?.range(100..101)?;
         let exhausted = world.symmetric::<u64>(1).map(drop);
         assert!(matches!(exhausted, Err(Error::Memory(HeapError::Exhausted { .. }))));
         range.store(0, 1)?;

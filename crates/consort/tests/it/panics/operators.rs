@@ -34,7 +34,7 @@ fn an_operator_panics(
     culprit: Rank,
     (has_text, text): (bool, &str),
     catches: bool,
-    call: impl Fn(Team<'_>, By<'_>) -> Result<()> + Sync,
+    call: impl Fn(&Team, By<'_>) -> Result<()> + Sync,
 ) -> bool {
     let (has_panicked, informed) = (AtomicBool::new(false), AtomicUsize::new(0));
     let reason = format!("PE {culprit} failed: it panicked: {text}");
@@ -106,14 +106,14 @@ fn operators_panic_in(collective: Collective, sync: SyncModes) {
                         for words in [1, 6, 3000] {
                             note(format!("{candidate}, {words} words, {culprit} of {pes}, {how}"));
                             let launch = pes_of(pes).force(collective, candidate.clone());
-                            let call = |world: Team<'_>, add: By<'_>| {
+                            let call = |world: &Team, add: By<'_>| {
                                 let is_root = world.rank() == Rank(1);
                                 let source = source_blocks(collective, pes, is_root);
                                 let target = target_blocks(collective, pes, is_root);
                                 let source = vec![1_u64; source * words];
                                 let mut target = vec![0; target * words];
                                 let (team, root) = (world.with_sync(sync), Rank(1));
-                                typed::slices(team, collective, &source, &mut target, add, root)
+                                typed::slices(&team, collective, &source, &mut target, add, root)
                             };
                             let panicked =
                                 an_operator_panics((launch, pes), culprit, panic, catches, call);
@@ -156,7 +156,7 @@ fn operators_panic_in_nonblocking_calls() {
                     note(format!("{candidate}, helpers: {helpers}, PE {culprit}"));
                     let pes = pes_of(3).force(Collective::AllReduce, candidate.clone());
                     let pes = if helpers { pes.helper_threads() } else { pes };
-                    let call = |world: Team<'_>, add: By<'_>| {
+                    let call = |world: &Team, add: By<'_>| {
                         let (source, mut target) = (vec![1; 3000], vec![0; 3000]);
                         let reduced = world.overlap(|scope| {
                             scope.start_into(&source, &mut target).all_reduce(add)?.wait().map(drop)

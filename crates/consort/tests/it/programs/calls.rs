@@ -35,7 +35,7 @@ pub(super) fn blocks_of_root(part: Part<'_>, counts: &[usize]) -> Displacements 
 
 /// Makes a call on its own data, and returns the final content of its target.
 pub(super) fn call<T: Datum>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
     charge: Option<Payload>,
 ) -> Result<Option<Vec<u8>>> {
@@ -47,7 +47,7 @@ pub(super) fn call<T: Datum>(
 }
 
 fn call_by<T: Datum, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
     operator: O,
 ) -> Result<Option<Vec<u8>>> {
@@ -73,7 +73,7 @@ fn call_by<T: Datum, O: Operator<T>>(
 
 /// Makes a call in place if possible.
 fn in_place<T: Datum, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     collective: Collective,
     source: &[T],
     target: &mut [T],
@@ -103,7 +103,7 @@ fn in_place<T: Datum, O: Operator<T>>(
     }
 }
 
-fn vector_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Result<Option<Vec<T>>> {
+fn vector_values<T: Datum>(team: &Team, part: Part<'_>, source: &[T]) -> Result<Option<Vec<T>>> {
     let Call { collective, len, .. } = *part.call;
     let (size, root) = (part.size, part.call.root_rank(part.size));
     let [given, _] = part.counts();
@@ -121,7 +121,7 @@ fn vector_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Resu
 }
 
 fn vector_slices<T: Datum>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
     source: &[T],
     target: &mut [T],
@@ -151,9 +151,9 @@ fn vector_slices<T: Datum>(
 
 /// Makes a call in symmetric memory.
 pub(super) fn call_in_memory<T: Datum>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
-    (from, to): (&Symmetric<'_, T>, &Symmetric<'_, T>),
+    (from, to): (&Symmetric<T>, &Symmetric<T>),
     charge: Option<Payload>,
 ) -> Result<()> {
     if part.call.uneven {
@@ -166,10 +166,10 @@ pub(super) fn call_in_memory<T: Datum>(
 }
 
 fn call_in_memory_by<T: Datum, O: Operator<T>>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
-    from: &Symmetric<'_, T>,
-    to: &Symmetric<'_, T>,
+    from: &Symmetric<T>,
+    to: &Symmetric<T>,
     operator: O,
 ) -> Result<()> {
     let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
@@ -182,10 +182,10 @@ fn call_in_memory_by<T: Datum, O: Operator<T>>(
 }
 
 fn vector_memory<T: Datum>(
-    team: Team<'_>,
+    team: &Team,
     part: Part<'_>,
-    from: &Symmetric<'_, T>,
-    to: &Symmetric<'_, T>,
+    from: &Symmetric<T>,
+    to: &Symmetric<T>,
 ) -> Result<()> {
     let Call { collective, len, .. } = *part.call;
     let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));

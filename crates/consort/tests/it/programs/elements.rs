@@ -32,9 +32,9 @@ pub(super) trait Datum: Pod + Send + Sync + fmt::Debug {
     }
 
     /// Returns the symmetric memory that holds this type.
-    fn memory<'m, 'p>(memory: &'m Memory<'p>) -> &'m Symmetric<'p, Self>;
+    fn memory(memory: &Memory) -> &Symmetric<Self>;
 
-    fn allocate<'p>(team: Team<'p>, len: usize) -> Result<Memory<'p>>;
+    fn allocate(team: &Team, len: usize) -> Result<Memory>;
 }
 
 /// A structure without padding.
@@ -115,8 +115,8 @@ macro_rules! types {
         }
 
         /// Symmetric memory of any of the types.
-        pub(super) enum Memory<'p> {
-            $($name(Symmetric<'p, $t>)),*
+        pub(super) enum Memory {
+            $($name(Symmetric<$t>)),*
         }
 
         $(impl Datum for $t {
@@ -137,14 +137,14 @@ macro_rules! types {
                 composed(left, right)
             })?
 
-            fn memory<'m, 'p>(memory: &'m Memory<'p>) -> &'m Symmetric<'p, Self> {
+            fn memory(memory: &Memory) -> &Symmetric<Self> {
                 match memory {
                     Memory::$name(memory) => memory,
                     _ => panic!("a step names memory of another type"),
                 }
             }
 
-            fn allocate<'p>(team: Team<'p>, len: usize) -> Result<Memory<'p>> {
+            fn allocate(team: &Team, len: usize) -> Result<Memory> {
                 Ok(Memory::$name(team.symmetric(len)?))
             }
         })*

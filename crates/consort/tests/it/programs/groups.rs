@@ -117,7 +117,7 @@ impl Division {
     }
 
     /// Forms a PE's teams.
-    pub(super) fn make<'p>(self, parent: Team<'p>) -> Result<Vec<Option<Team<'p>>>> {
+    pub(super) fn make(self, parent: &Team) -> Result<Vec<Option<Team>>> {
         let (me, size) = (parent.rank().index(), parent.size());
         Ok(match self {
             Self::Split { seed } => {

@@ -28,17 +28,17 @@ impl Message {
         ensure(found == self.data(), || format!("{self:?}"))
     }
 
-    fn send(&self, team: Team<'_>) -> Result<(), Trouble> {
+    fn send(&self, team: &Team) -> Result<(), Trouble> {
         Ok(team.send(self.to, &self.data())?)
     }
 
-    fn receive(&self, team: Team<'_>) -> Result<(), Trouble> {
+    fn receive(&self, team: &Team) -> Result<(), Trouble> {
         let mut found = vec![0; self.len];
         team.receive(self.from, &mut found)?;
         self.check(&found)
     }
 
-    fn start<'p>(&self, team: Team<'p>) -> Result<Request<'p, Vec<u64>>, Trouble> {
+    fn start(&self, team: &Team) -> Result<Request<Vec<u64>>, Trouble> {
         Ok(if team.rank() == self.from {
             team.start_send(self.to, self.data())?
         } else {
@@ -64,7 +64,7 @@ enum Way {
 
 const WAYS: [Way; 5] = [Way::Eager, Way::InTurn, Way::Started, Way::Awaited, Way::Scoped];
 
-fn round(team: Team<'_>, way: Way, messages: &[Message]) -> Result<(), Trouble> {
+fn round(team: &Team, way: Way, messages: &[Message]) -> Result<(), Trouble> {
     let me = team.rank();
     let sent = || messages.iter().filter(|message| message.from == me);
     let received = || messages.iter().filter(|message| message.to == me);
@@ -109,7 +109,7 @@ fn round(team: Team<'_>, way: Way, messages: &[Message]) -> Result<(), Trouble> 
 }
 
 /// Each PE sends to the PE `by` ranks after it.
-fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> {
+fn shift(team: &Team, by: u64, len: usize, seed: u64) -> Result<(), Trouble> {
     let (me, pes) = (team.rank(), count(team.size()));
     let from = me.plus(u64::from(pes) - by % u64::from(pes), pes);
     let (sent, mut found) = (words(seed, me, len), vec![0; len]);
@@ -117,7 +117,7 @@ fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> 
     Message { from, to: me, len, seed }.check(&found)
 }
 
-pub(super) fn play(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+pub(super) fn play(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (mut random, pes) = (Random(seed), count(team.size()));
     // Prevents messages of different scenes from matching.
     team.barrier()?;

@@ -35,7 +35,7 @@ pub(super) struct Scope<'c> {
 
 /// Starts the calls of a scope and ends their requests. Returns the contents of their targets after
 /// the scope, with `None` for calls that no algorithm serves.
-pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+pub(super) fn overlap<T: Datum>(team: &Team, scope: &Scope<'_>) -> Result<Vec<Option<Vec<u8>>>> {
     let mut buffers: Vec<_> = scope.parts.iter().map(buffers::<T>).collect();
     let borrowed: Vec<_> = scope.parts.iter().zip(&mut buffers).collect();
     let served = team.overlap(|overlap| {

@@ -20,22 +20,22 @@ use super::{
 };
 
 /// A started call; without a request if the PE is not in the team, or if nothing serves the call.
-struct Started<'c, 'p> {
+struct Started<'c> {
     call: &'c Call,
-    request: Option<Box<dyn AnyRequest + 'p>>,
+    request: Option<Box<dyn AnyRequest>>,
 }
 
 /// A PE and everything that it holds.
-pub(super) struct Player<'c, 'p> {
+pub(super) struct Player<'c> {
     program: &'c Program,
     me: u32,
-    world: Team<'p>,
+    world: Team,
     /// By slot: this PE's team there.
-    teams: Vec<Option<Team<'p>>>,
-    blocks: Vec<Option<Memory<'p>>>,
+    teams: Vec<Option<Team>>,
+    blocks: Vec<Option<Memory>>,
     /// Memory that other PEs have already dropped.
-    late: Vec<Memory<'p>>,
-    requests: Vec<Option<Started<'c, 'p>>>,
+    late: Vec<Memory>,
+    requests: Vec<Option<Started<'c>>>,
     oracle: Oracle<'c>,
     /// Whether this PE follows the program: if not, only the others' data is known.
     checks: bool,
@@ -50,14 +50,14 @@ fn served<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-impl<'c, 'p> Player<'c, 'p> {
-    pub(super) fn new(pe: &'p Pe, program: &'c Program) -> Self {
+impl<'c> Player<'c> {
+    pub(super) fn new(pe: &Pe, program: &'c Program) -> Self {
         let world = pe.world();
         Self {
             program,
             me: world.rank().0,
-            world,
-            teams: vec![Some(world)],
+            world: world.clone(),
+            teams: vec![Some(world.clone())],
             blocks: Vec::new(),
             late: Vec::new(),
             requests: Vec::new(),
@@ -93,12 +93,12 @@ impl<'c, 'p> Player<'c, 'p> {
         Ok(true)
     }
 
-    fn team(&self, slot: usize) -> Option<Team<'p>> {
-        *self.teams.get(slot)?
+    fn team(&self, slot: usize) -> Option<Team> {
+        self.teams.get(slot)?.clone()
     }
 
     /// Returns a call from the view of this PE, if it is in the team.
-    fn part(&self, call: &'c Call) -> Option<(Team<'p>, Part<'c>)> {
+    fn part(&self, call: &'c Call) -> Option<(Team, Part<'c>)> {
         let team = self.team(call.slot)?;
         let group = group_of(&self.program.slots[call.slot], self.me)?;
         let part = Part { call, size: group.len(), me: position(group, self.me) };
@@ -131,7 +131,7 @@ impl<'c, 'p> Player<'c, 'p> {
             }
             Step::Divide { parent, division, slot } => {
                 let made = match self.team(*parent) {
-                    Some(team) => served(division.make(team))?,
+                    Some(team) => served(division.make(&team))?,
                     None => None,
                 };
                 let made = made.unwrap_or_else(|| vec![None; 2]);
@@ -141,7 +141,7 @@ impl<'c, 'p> Player<'c, 'p> {
             }
             Step::Free { slot } => {
                 if let Some(team) = self.team(*slot) {
-                    served(team.free())?;
+                    served(team.clone().free())?;
                     let after = team.barrier();
                     ensure(after == Err(Error::Call(CallError::Freed)), || {
                         format!("a freed team: {after:?}")
@@ -171,7 +171,7 @@ impl<'c, 'p> Player<'c, 'p> {
             Step::Scene { slot, scene, seed } => {
                 if let Some(team) = self.team(*slot) {
                     let heap_bytes = self.program.heap_bytes;
-                    match scenes::play(team, *scene, *seed, heap_bytes, cut) {
+                    match scenes::play(&team, *scene, *seed, heap_bytes, cut) {
                         Err(Trouble::Error(Error::Call(CallError::Plan(
                             PlanError::Incapable { .. },
                         )))) => {}
@@ -190,9 +190,9 @@ impl<'c, 'p> Player<'c, 'p> {
     }
 
     /// Stores a new team after checking its members.
-    fn keep_team(&mut self, slot: usize, team: Option<Team<'p>>) -> Result<(), Trouble> {
+    fn keep_team(&mut self, slot: usize, team: Option<Team>) -> Result<(), Trouble> {
         let group = self.program.slots.get(slot).and_then(|groups| group_of(groups, self.me));
-        if let Some(team) = team {
+        if let Some(team) = &team {
             let group = group.map_or(&[][..], Vec::as_slice);
             let rank = |at| team.world_rank(at).map(|rank| rank.0);
             let members = team.ranks().map(rank).collect::<Result<Vec<_>, _>>()?;
@@ -233,7 +233,7 @@ impl<'c, 'p> Player<'c, 'p> {
         let many = len * team.size();
         self.blocks.resize_with(self.blocks.len().max(block + 4), || None);
         for (index, len) in [len, len, many, many].into_iter().enumerate() {
-            let memory = with_type!(ty, T => T::allocate(team, len));
+            let memory = with_type!(ty, T => T::allocate(&team, len));
             let Some(memory) = served(memory)? else { return Ok(()) };
             self.blocks[block + index] = Some(memory);
         }
@@ -302,7 +302,7 @@ impl<'c, 'p> Player<'c, 'p> {
             return Ok(());
         };
         let Some((from, to)) = call.memory() else {
-            let made = with_type!(call.ty, T => calls::call::<T>(team, part, charge));
+            let made = with_type!(call.ty, T => calls::call::<T>(&team, part, charge));
             return match served(made)? {
                 Some(found) => self.check(part, found),
                 None => Ok(()),
@@ -311,7 +311,7 @@ impl<'c, 'p> Player<'c, 'p> {
         let (source, target) = (&self.blocks[from], &self.blocks[to]);
         let (Some(source), Some(target)) = (source, target) else { return Ok(()) };
         let made = with_type!(call.ty, T => {
-            calls::call_in_memory(team, part, (T::memory(source), T::memory(target)), charge)
+            calls::call_in_memory(&team, part, (T::memory(source), T::memory(target)), charge)
         });
         if served(made)?.is_some() {
             self.oracle.follow(step);
@@ -388,11 +388,11 @@ impl<'c, 'p> Player<'c, 'p> {
         breach: Option<Breach>,
     ) -> Result<(), Trouble> {
         let parts: Vec<_> = calls.iter().filter_map(|call| self.part(call)).collect();
-        let Some(&(team, _)) = parts.first() else { return Ok(()) };
+        let Some((team, _)) = parts.first().cloned() else { return Ok(()) };
         let parts = parts.into_iter().map(|(_, part)| part).collect();
         let scope = Scope { parts, ends, has_barrier, breach, charge };
         let ty = calls[0].ty;
-        let made = with_type!(ty, T => overlaps::overlap::<T>(team, &scope));
+        let made = with_type!(ty, T => overlaps::overlap::<T>(&team, &scope));
         let Some(found) = served(made)? else { return Ok(()) };
         for (part, found) in scope.parts.iter().zip(found) {
             if let Some(found) = found {

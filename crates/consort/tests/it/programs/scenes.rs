@@ -57,7 +57,7 @@ pub(super) fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
 
 /// Runs a scene.
 pub(super) fn play(
-    team: Team<'_>,
+    team: &Team,
     scene: Scene,
     seed: u64,
     heap_bytes: usize,
@@ -85,7 +85,7 @@ fn length(seed: u64) -> usize {
     *Random(seed).pick(&[0, 1, 1, 7, 8, 100, 1500])
 }
 
-fn puts(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn puts(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (me, len) = (team.rank(), length(seed));
     let memory = team.symmetric::<u64>(len)?;
     memory.put(team.right(), 0, &words(seed, me, len))?;
@@ -101,7 +101,7 @@ fn puts(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     ensure(found == both, || "the combination differs from the data that get returned".to_owned())
 }
 
-fn signals(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn signals(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     const ROUNDS: usize = 3;
     let (me, len) = (team.rank(), length(seed));
     let memory = team.symmetric::<u64>(ROUNDS * len)?;
@@ -128,7 +128,7 @@ fn signals(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn atomics(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     const TIMES: u64 = 5;
     let memory = team.symmetric::<u64>(2)?;
     let place = Rank::new(Random(seed).below(team.size()));
@@ -146,7 +146,7 @@ fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     ensure(found == [sum, pes], || format!("{found:?} where {:?} was added", [sum, pes]))
 }
 
-fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn counted(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (me, pes, len) = (team.rank(), team.size(), length(seed));
     let inbox = team.symmetric::<u64>(len * pes)?;
     let (arrived, fetched) = (team.completion_counter()?, team.completion_counter()?);
@@ -180,7 +180,7 @@ fn broadcast_messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
     (0..count).map(|_| message(&mut random)).collect()
 }
 
-fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn async_broadcast(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let mut received = vec![Vec::new(); team.size()];
     let mut broadcasts = team.async_broadcasts(|source, data| {
         if let Some(Cut::Throw(payload)) = cut {
@@ -215,7 +215,7 @@ fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
     Ok(())
 }
 
-fn churn(team: Team<'_>, seed: u64, heap_bytes: usize, cut: Option<Cut>) -> Result<(), Trouble> {
+fn churn(team: &Team, seed: u64, heap_bytes: usize, cut: Option<Cut>) -> Result<(), Trouble> {
     let bytes = heap_bytes / 5 * 3;
     for round in 0..3 {
         let memory = team.symmetric::<u8>(bytes)?;
@@ -230,7 +230,7 @@ fn churn(team: Team<'_>, seed: u64, heap_bytes: usize, cut: Option<Cut>) -> Resu
 }
 
 /// Makes calls of one kind, whose closures are at different places of the source on different PEs.
-fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn repeat(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let mut random = Random(seed);
     let calls = 4 + random.below(60);
     let is_word = random.chance(2);
@@ -271,16 +271,16 @@ mod elsewhere {
 
     use crate::programs::calls::closure;
 
-    pub(super) fn all_reduce(team: Team<'_>, mine: u64) -> Result<u64> {
+    pub(super) fn all_reduce(team: &Team, mine: u64) -> Result<u64> {
         team.all_reduce(mine, closure::<u64>(None))
     }
 
-    pub(super) fn sum(team: Team<'_>, mine: &[u64], found: &mut [u64]) -> Result<()> {
+    pub(super) fn sum(team: &Team, mine: &[u64], found: &mut [u64]) -> Result<()> {
         team.slices(mine, found).all_reduce(Sum)
     }
 }
 
-fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+fn burst(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let calls = 2 + Random(seed).below(90) as u64;
     let (me, pes) = (u64::from(team.rank().0), team.size() as u64);
     let mut requests = Vec::new();

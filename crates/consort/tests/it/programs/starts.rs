@@ -63,7 +63,7 @@ pub(super) trait AnyRequest {
     fn end(self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>>;
 }
 
-impl<B: Outcome> AnyRequest for Request<'_, B> {
+impl<B: Outcome> AnyRequest for Request<B> {
     fn end(mut self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>> {
         let outcome = match end {
             End::Wait => self.wait()?,
@@ -92,7 +92,7 @@ impl<B: Outcome> AnyRequest for Request<'_, B> {
 }
 
 /// Polls a request like an executor that never sleeps, up to a limit, and then waits.
-fn awaited<B>(mut request: Request<'_, B>) -> Result<B> {
+fn awaited<B>(mut request: Request<B>) -> Result<B> {
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..POLLS {
         match Pin::new(&mut request).poll(&mut context) {
@@ -104,22 +104,22 @@ fn awaited<B>(mut request: Request<'_, B>) -> Result<B> {
 }
 
 /// Starts a planned call twice, and drops the first request.
-fn again<'p, T: Datum, B: Outcome + Send + 'static>(
-    plan: Planned<'p, T, B>,
+fn again<T: Datum, B: Outcome + Send + 'static>(
+    plan: Planned<T, B>,
     source: Vec<T>,
-) -> Result<Box<dyn AnyRequest + 'p>> {
+) -> Result<Box<dyn AnyRequest>> {
     drop(plan.start(source.clone())?);
     Ok(Box::new(plan.start(source)?))
 }
 
 /// Starts a call on its own data.
-pub(super) fn start<'p, T: Datum>(
-    team: Team<'p>,
+pub(super) fn start<T: Datum>(
+    team: Team,
     part: Part<'_>,
     charge: Option<Payload>,
-) -> Result<Box<dyn AnyRequest + 'p>> {
+) -> Result<Box<dyn AnyRequest>> {
     if !part.call.collective.combines() {
-        return start_moving::<T>(team, part);
+        return start_moving::<T>(&team, part);
     }
     if part.call.ordered {
         start_by::<T, _>(team, part, closure::<T>(charge))
@@ -128,11 +128,11 @@ pub(super) fn start<'p, T: Datum>(
     }
 }
 
-fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
-    team: Team<'p>,
+fn start_by<T: Datum, O: Operator<T> + Clone + Send + 'static>(
+    team: Team,
     part: Part<'_>,
     operator: O,
-) -> Result<Box<dyn AnyRequest + 'p>> {
+) -> Result<Box<dyn AnyRequest>> {
     let Call { collective, form, len, .. } = *part.call;
     let source = elements::<T>(&part.source(), part.given() * len);
     let root = part.call.root_rank(part.size);
@@ -156,7 +156,7 @@ fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
     })
 }
 
-fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn AnyRequest + 'p>> {
+fn start_moving<T: Datum>(team: &Team, part: Part<'_>) -> Result<Box<dyn AnyRequest>> {
     let Call { collective, form, len, .. } = *part.call;
     let mut source = elements::<T>(&part.source(), part.given() * len);
     let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));
@@ -231,12 +231,12 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
 }
 
 /// Starts a call in symmetric memory.
-pub(super) fn start_in_memory<'p, T: Datum>(
-    team: Team<'p>,
+pub(super) fn start_in_memory<T: Datum>(
+    team: Team,
     part: Part<'_>,
-    (from, to): (&Symmetric<'p, T>, &Symmetric<'p, T>),
+    (from, to): (&Symmetric<T>, &Symmetric<T>),
     charge: Option<Payload>,
-) -> Result<Box<dyn AnyRequest + 'p>> {
+) -> Result<Box<dyn AnyRequest>> {
     let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
     let to = if collective == Collective::Broadcast { from } else { to };
     Ok(Box::new(if part.call.ordered {

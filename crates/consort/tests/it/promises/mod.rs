@@ -88,12 +88,12 @@ impl Data {
 }
 
 /// A call by one algorithm, from the view of one PE.
-struct Scene<'s, 'p> {
-    world: Team<'p>,
+struct Scene<'s> {
+    world: &'s Team,
     query: Query,
     candidate: &'s Candidate,
-    source: &'s Symmetric<'p, u64>,
-    target: &'s Symmetric<'p, u64>,
+    source: &'s Symmetric<u64>,
+    target: &'s Symmetric<u64>,
     data: &'s Data,
     /// The PE that is last, or first.
     apart: Rank,
@@ -101,7 +101,7 @@ struct Scene<'s, 'p> {
     marks: &'s Marks,
 }
 
-impl<'p> Scene<'_, 'p> {
+impl Scene<'_> {
     fn me(&self) -> Rank {
         self.world.rank()
     }
@@ -111,7 +111,7 @@ impl<'p> Scene<'_, 'p> {
     }
 
     /// Returns the memory that receives results.
-    fn results(&self) -> &Symmetric<'p, u64> {
+    fn results(&self) -> &Symmetric<u64> {
         let is_one = self.query.collective == Collective::Broadcast;
         if is_one { self.source } else { self.target }
     }
@@ -142,7 +142,7 @@ impl<'p> Scene<'_, 'p> {
     }
 
     /// Overwrites a PE's contribution.
-    fn spoil(&self, buffer: &Symmetric<'p, u64>, rank: Rank) -> Result<()> {
+    fn spoil(&self, buffer: &Symmetric<u64>, rank: Rank) -> Result<()> {
         buffer.put(rank, 0, &vec![OVER; buffer.len()])?;
         buffer.quiet()
     }
@@ -192,16 +192,16 @@ impl<'p> Scene<'_, 'p> {
         let (collective, source, target) = (self.query.collective, self.source, self.target);
         self.mark(Step::Enters);
         if self.query.operator == OperatorClass::Ordered {
-            typed::symmetric(team, collective, source, target, affine, ROOT)?;
+            typed::symmetric(&team, collective, source, target, affine, ROOT)?;
         } else {
-            typed::symmetric(team, collective, source, target, Sum, ROOT)?;
+            typed::symmetric(&team, collective, source, target, Sum, ROOT)?;
         }
         self.mark(Step::Leaves);
         Ok(())
     }
 }
 
-impl std::fmt::Display for Scene<'_, '_> {
+impl std::fmt::Display for Scene<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { query, candidate, apart, .. } = self;
         write!(f, "PE {} of {}, {apart} apart, in ", self.me(), query.pes)?;
@@ -226,7 +226,7 @@ fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
 /// commutative operators and others, on two PEs and on three.
 fn each_call(
     syncs: impl Fn(SyncModes) -> bool,
-    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + Sync + 'static,
+    play: impl Fn(&Scene<'_>, SyncModes) -> Result<()> + Send + Sync + 'static,
 ) {
     let syncs: Vec<SyncModes> = SyncModes::every().filter(|&sync| syncs(sync)).collect();
     let served = alone(LIMIT, move || {
@@ -257,10 +257,10 @@ fn able(query: &Query) -> Vec<Candidate> {
 
 /// Runs one PE's part of all calls, and returns the algorithms that served.
 fn plays(
-    world: Team<'_>,
+    world: &Team,
     marks: &Marks,
     syncs: &[SyncModes],
-    play: &impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()>,
+    play: &impl Fn(&Scene<'_>, SyncModes) -> Result<()>,
 ) -> Result<BTreeSet<(Collective, String)>> {
     let pes = world.size();
     let (mut served, mut number) = (BTreeSet::new(), 0);

@@ -11,7 +11,7 @@ use super::{APART, PATIENCE, ROOT, Scene, Step, each_call, waits_until};
 
 /// Returns whether the PE that is apart leaves, with exit mode None, before any other has entered.
 /// It does if it needs nothing from the others, or accesses their memory without a request.
-fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
+fn leaves_alone(scene: &Scene<'_>) -> bool {
     use Collective::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
     let Query { collective, sync, pes, bytes, operator, .. } = scene.query;
     let (first, candidate) = (scene.apart, scene.candidate);
@@ -50,7 +50,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
 }
 
 /// The PE that is apart enters first, and the others once they have observed whether it leaves.
-fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
+fn enters_first(scene: &Scene<'_>, sync: SyncModes) -> Result<()> {
     let (me, first) = (scene.me(), scene.apart);
     scene.contribute_for(sync)?;
     if me != first {

@@ -37,7 +37,7 @@ fn modes() -> impl Iterator<Item = SyncModes> {
 }
 
 /// Makes a call with `words` words per block; `false` if the algorithm cannot serve it.
-fn is_served(team: Team<'_>, collective: Collective, words: usize) -> consort::Result<bool> {
+fn is_served(team: &Team, collective: Collective, words: usize) -> consort::Result<bool> {
     let (pes, is_root) = (team.size(), team.rank() == Rank(0));
     let source = vec![1_u64; source_blocks(collective, pes, is_root) * words];
     let mut target = vec![0; target_blocks(collective, pes, is_root) * words];
@@ -68,7 +68,7 @@ fn no_pe_leaves_a_slice_call_before_all_enter() {
                                 thread::sleep(APART);
                                 late_in.store(call, Release);
                             }
-                            if !is_served(world.with_sync(sync), collective, words)? {
+                            if !is_served(&world.with_sync(sync), collective, words)? {
                                 world.barrier()?;
                                 continue;
                             }

@@ -24,7 +24,7 @@ fn freed_team_is_reported() {
         let memory = team.symmetric::<u64>(4)?;
         let counter = team.completion_counter()?;
         let freed = Some(Error::Call(CallError::Freed));
-        team.free()?;
+        team.clone().free()?;
         assert_eq!(team.barrier().err(), freed);
         assert_eq!(team.with_sync(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
         assert_eq!(team.all_reduce(1, Sum).err(), freed);
@@ -32,7 +32,7 @@ fn freed_team_is_reported() {
         assert_eq!(team.subset(&[]).err(), freed);
         assert_eq!(team.symmetric::<u8>(1).err(), freed);
         assert_eq!(team.async_broadcasts(|_, _| ()).err(), freed);
-        assert_eq!(team.free().err(), freed);
+        assert_eq!(team.clone().free().err(), freed);
         assert_eq!(memory.load(0).err(), freed);
         assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), freed);
         assert_eq!(counter.get().err(), freed);
@@ -50,10 +50,10 @@ fn call_on_a_freed_team_affects_no_other() {
         let mut sums = [0; 1000];
         let is_first = world.rank() == Rank(0);
         let old = world.subset(&[Rank(0), Rank(1)])?;
-        if let Some(old) = old {
-            old.free()?;
+        if let Some(old) = &old {
+            old.clone().free()?;
         }
-        if let Some(old) = old.filter(|_| is_first) {
+        if let Some(old) = old.as_ref().filter(|_| is_first) {
             let sum = old.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum);
             assert_eq!(sum.err(), Some(Error::Call(CallError::Freed)));
         }
@@ -62,7 +62,7 @@ fn call_on_a_freed_team_affects_no_other() {
             new.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum)?;
             assert_eq!(sums, [5; 1000]);
         }
-        if let Some(old) = old.filter(|_| is_first) {
+        if let Some(old) = old.as_ref().filter(|_| is_first) {
             old.algorithms().force(Collective::AllReduce, Some(Candidate::new("ring")));
             assert_eq!(old.algorithms().served_by(Collective::AllReduce), None);
         }

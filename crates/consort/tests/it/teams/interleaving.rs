@@ -30,7 +30,8 @@ fn interleaved(seed: u64) {
                 if world.rank() == Rank(0) {
                     note(format!("TEST_SEED={seed}, step {step}"));
                 }
-                let team = *program.pick(&[grid.row, grid.column, grid.row, grid.column, world]);
+                let (row, column) = (&grid.row, &grid.column);
+                let team = *program.pick(&[row, column, row, column, &world]);
                 let (seed, root) = (program.next_word(), program.below(pes));
                 let root = nth(team.size(), root);
                 let of = |rank: Rank| {

@@ -22,8 +22,8 @@ fn split_uses_colour_key_and_rank() {
             let team = world.with_sync(SyncModes::LOOSE).split(color, key)?;
             let team = team.map(|team| {
                 assert_eq!(team.sync(), SyncModes::LOOSE);
-                assert_eq!(members(team)?[team.rank().index()], me);
-                members(team)
+                assert_eq!(members(&team)?[team.rank().index()], me);
+                members(&team)
             });
             team.transpose()
         })
@@ -49,8 +49,8 @@ fn lists_and_strides() {
         ] {
             assert_eq!(team.is_some(), expected.contains(&world.rank().0));
             if let Some(team) = team {
-                assert_eq!(members(team)?, expected);
-                collectives(team, 1)?;
+                assert_eq!(members(&team)?, expected);
+                collectives(&team, 1)?;
             }
         }
         Ok(())
@@ -66,12 +66,12 @@ fn rows_and_columns_of_many_shapes() {
                 let grid = pe.world().cartesian(rows)?;
                 let (row, column) = (grid.row, grid.column);
                 assert_eq!((row.size(), column.size()), (pes / rows, rows));
-                assert_eq!(members(row)?[row.rank().index()], pe.world().rank().0);
-                assert_eq!(members(column)?[column.rank().index()], pe.world().rank().0);
+                assert_eq!(members(&row)?[row.rank().index()], pe.world().rank().0);
+                assert_eq!(members(&column)?[column.rank().index()], pe.world().rank().0);
                 // Rows drift apart in time, and columns synchronize them again.
                 for seed in 0..2 {
-                    collectives(row, seed)?;
-                    collectives(column, seed)?;
+                    collectives(&row, seed)?;
+                    collectives(&column, seed)?;
                 }
                 collectives(pe.world(), 3)
             })
@@ -88,17 +88,17 @@ fn teams_of_teams() {
         let half = world.split(Some(me / 4), -i64::from(me))?.expect("a colour");
         let pair = half.split(Some(half.rank().0 / 2), 0)?.expect("a colour");
         let first = me / 2 * 2;
-        assert_eq!(members(pair)?, [first + 1, first]);
-        collectives(pair, 7)?;
+        assert_eq!(members(&pair)?, [first + 1, first]);
+        collectives(&pair, 7)?;
         half.free()?;
-        collectives(pair, 8)
+        collectives(&pair, 8)
     });
 }
 
 #[test]
 fn invalid_teams_are_reported() {
     on(pes_of(4), |world| {
-        let error_of = |result: Result<Option<Team<'_>>>| match result {
+        let error_of = |result: Result<Option<Team>>| match result {
             Err(Error::Call(CallError::Team(error))) => error,
             other => panic!("{other:?}"),
         };
@@ -128,7 +128,7 @@ fn invalid_teams_are_reported() {
             let error = world.cartesian(rows).err();
             assert_eq!(error, Some(TeamError::Rows { rows, pes: 4 }.into()));
         }
-        assert_eq!(world.free().err(), Some(TeamError::World.into()));
+        assert_eq!(world.clone().free().err(), Some(TeamError::World.into()));
         world.barrier()
     });
 }

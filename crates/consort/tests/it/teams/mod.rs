@@ -12,7 +12,7 @@ use consort_conformance::data::affine;
 use crate::{data::Call, typed::slices};
 
 /// Returns the members' ranks in the world, in the team's order, checked in both directions.
-fn members(team: Team<'_>) -> Result<Vec<u32>> {
+fn members(team: &Team) -> Result<Vec<u32>> {
     let ranks: Vec<Rank> = team.ranks().map(|rank| team.world_rank(rank)).collect::<Result<_>>()?;
     for (here, &there) in team.ranks().zip(&ranks) {
         assert_eq!(team.rank_of_world(there), Some(here));
@@ -23,7 +23,7 @@ fn members(team: Team<'_>) -> Result<Vec<u32>> {
 }
 
 /// Checks that a team's results are those of its members in order, in every collective.
-fn collectives(team: Team<'_>, seed: u64) -> Result<()> {
+fn collectives(team: &Team, seed: u64) -> Result<()> {
     let (pes, me) = (team.size(), team.rank());
     for len in [0, 1, 9, 2000] {
         for collective in Collective::EVERY {

@@ -37,7 +37,7 @@ fn memory_of_a_team() {
         row.barrier()?;
         mine.put(row.rank(), 0, &[me, 2 * me, 1])?;
         row.in_symmetric(&mine, &sum).all_reduce(Sum)?;
-        let of_row: u64 = members(row)?.into_iter().map(u64::from).sum();
+        let of_row: u64 = members(&row)?.into_iter().map(u64::from).sum();
         assert_eq!([sum.load(0)?, sum.load(1)?, sum.load(2)?], [of_row, 2 * of_row, 3]);
         // A pair of the row, on the row's memory.
         let pair = row.strided(Rank(2), -2, 2)?;
@@ -78,7 +78,7 @@ fn async_broadcasts_of_a_team() {
 #[test]
 fn choices_depend_on_the_team_size() {
     type Chosen = [[consort::tune::Candidate; 4]; Collective::EVERY.len()];
-    fn choices(team: Team<'_>) -> Chosen {
+    fn choices(team: &Team) -> Chosen {
         let of = |collective| {
             [0, 8, 4096, 1 << 20].map(|bytes| team.algorithms().choice(collective, bytes).0)
         };
@@ -88,7 +88,7 @@ fn choices_depend_on_the_team_size() {
         let alone = Job::threads(2).without_wisdom().run(|pe| Ok(choices(pe.world())))?;
         Job::threads(16).without_wisdom().run(|pe| {
             let pair = pe.world().split(Some(pe.world().rank().0 / 2), 0)?.expect("a colour");
-            assert_eq!(choices(pair), alone[0]);
+            assert_eq!(choices(&pair), alone[0]);
             assert_ne!(choices(pe.world()), alone[0]);
             Ok(())
         })

@@ -24,7 +24,7 @@ fn message(from: Rank, len: usize) -> Vec<u64> {
 }
 
 /// Sends around a ring: even PEs send first.
-fn around(team: &Team<'_>, len: usize) -> Result<()> {
+fn around(team: &Team, len: usize) -> Result<()> {
     let (me, mut data) = (team.rank(), vec![0; len]);
     for sends in [me.0.is_multiple_of(2), !me.0.is_multiple_of(2)] {
         if sends {
@@ -42,7 +42,7 @@ fn messages_of_any_length_go_around_rings() {
     for pes in [2_usize, 3, 4] {
         let results = Job::threads(pes).run(|pe| {
             let world = pe.world();
-            LENGTHS.into_iter().try_for_each(|len| around(&world, len))?;
+            LENGTHS.into_iter().try_for_each(|len| around(world, len))?;
             // In another order of ranks, and with only some PEs.
             let color = (world.rank().0 > 0).then_some(0);
             let some = world.split(color, -i64::from(world.rank().0))?;
@@ -75,13 +75,13 @@ fn messages_keep_order_without_other_pes() {
 fn a_pool_has_messages_in_each_region() {
     let pool = Job::threads(2).pool().unwrap();
     for _ in 0..3 {
-        let done = pool.run(|pe| around(&pe.world(), 10));
+        let done = pool.run(|pe| around(pe.world(), 10));
         assert!(done.is_ok(), "{:?}", done.err());
     }
 }
 
 /// The exchange of ghost cells as in MPI textbooks: all send to both neighbours, then all receive.
-fn halo(team: &Team<'_>, len: usize) -> Result<()> {
+fn halo(team: &Team, len: usize) -> Result<()> {
     let (own, mut ghost) = (message(team.rank(), len), vec![0; len]);
     team.send(team.left(), &own)?;
     team.send(team.right(), &own)?;
@@ -100,7 +100,7 @@ fn pes_that_all_send_first_get_messages_up_to_the_eager_size() {
             let pes = nodes.map_or(pes.clone(), |nodes| pes.loopback([nodes; 2], 5));
             pes.run(|pe| {
                 let lens = [0, 1, 7, 1000, 1536, 1537, EAGER - 1, EAGER];
-                lens.into_iter().try_for_each(|len| halo(&pe.world(), len))
+                lens.into_iter().try_for_each(|len| halo(pe.world(), len))
             })
         });
         assert!(outcome.is_ok(), "{nodes:?}: {:?}", outcome.err());
@@ -148,7 +148,7 @@ fn a_peer_is_another_pe_of_the_team() {
 fn messages_go_between_nodes() {
     let done = Job::threads(4)
         .loopback([Nodes::Blocks(2); 2], 1)
-        .run(|pe| LENGTHS.into_iter().try_for_each(|len| around(&pe.world(), len)));
+        .run(|pe| LENGTHS.into_iter().try_for_each(|len| around(pe.world(), len)));
     assert!(done.is_ok(), "{:?}", done.err());
 }
 

@@ -6,9 +6,9 @@ use consort_conformance::turns::{LIMIT, alone};
 /// Returns the error of a job of `pes` PEs that run `program`.
 fn report(
     pes: usize,
-    program: impl Fn(&Team<'_>) -> Result<()> + Copy + Send + Sync + 'static,
+    program: impl Fn(&Team) -> Result<()> + Copy + Send + Sync + 'static,
 ) -> String {
-    let outcome = alone(LIMIT, move || Job::threads(pes).run(|pe| program(&pe.world())));
+    let outcome = alone(LIMIT, move || Job::threads(pes).run(|pe| program(pe.world())));
     match outcome {
         Err(Error::Mismatched(why)) => why.to_string(),
         other => panic!("{other:?}"),

@@ -7,10 +7,7 @@ use consort_fabric::Nodes;
 use super::{LENGTHS, message};
 
 /// Runs a program on threads that share memory, with helpers, and on nodes.
-fn everywhere(
-    pes: usize,
-    program: impl Fn(&Team<'_>) -> Result<()> + Copy + Send + Sync + 'static,
-) {
+fn everywhere(pes: usize, program: impl Fn(&Team) -> Result<()> + Copy + Send + Sync + 'static) {
     for kind in ["threads", "helpers", "nodes"] {
         let outcome = alone(LIMIT, move || {
             let all = match kind {
@@ -18,7 +15,7 @@ fn everywhere(
                 "helpers" => Job::threads(pes).helper_threads(),
                 _ => Job::threads(pes).loopback([Nodes::Blocks(1); 2], 9),
             };
-            all.run(|pe| program(&pe.world()))
+            all.run(|pe| program(pe.world()))
         });
         assert!(outcome.is_ok(), "{kind}: {:?}", outcome.err());
     }
@@ -95,7 +92,7 @@ fn scope_lends_its_slices_to_messages() {
         for len in LENGTHS {
             let (mut own, mut first, mut second) =
                 (message(world.rank(), len), vec![0; len], vec![0; len]);
-            let team = *world;
+            let team = world.clone();
             team.overlap(|scope| {
                 let sent = scope.start_send(team.right(), &mut own)?;
                 let got = scope.start_receive(team.left(), &mut first)?.wait()?;
@@ -154,7 +151,7 @@ fn messages_of_teams_and_their_parents_are_in_one_order() {
             }
             _ => {}
         }
-        reversed.free()?;
+        reversed.clone().free()?;
         let freed = reversed.send(reversed.left(), &[1]);
         assert_eq!(freed, Err(Error::Call(CallError::Freed)));
         Ok(())

@@ -15,8 +15,8 @@ use crate::{
     transpose::transpose,
 };
 
-pub(crate) struct Pencils<'p> {
-    grid: Grid<'p>,
+pub(crate) struct Pencils {
+    grid: Grid,
     plan: Plan,
 }
 
@@ -41,14 +41,14 @@ fn join(
     }
 }
 
-impl<'p> Pencils<'p> {
+impl Pencils {
     /// Returns the layout for a grid. The columns of the grid must divide the extents along x and
     /// y, and its rows the extents along y and z. Collective.
     ///
     /// # Errors
     /// See [`Team::cartesian`].
     pub(crate) fn new(
-        world: Team<'p>,
+        world: &Team,
         rows: usize,
         extents: [usize; 3],
         exchange: Exchange,
@@ -62,7 +62,7 @@ impl<'p> Pencils<'p> {
     }
 }
 
-impl Parts for Pencils<'_> {
+impl Parts for Pencils {
     fn space(&self) -> Region {
         let [x, y, z] = self.plan.extents;
         Region([0..x, self.grid.row.local_range(y), self.grid.column.local_range(z)])
@@ -82,7 +82,7 @@ impl Parts for Pencils<'_> {
         let turned = &mut self.plan.turned;
         turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; row_y * x];
-        let planes = Planes { team: self.grid.row, planes: own_z, block: own_x * row_y };
+        let planes = Planes { team: &self.grid.row, planes: own_z, block: own_x * row_y };
         self.plan.exchanger.run(
             planes,
             recorder,
@@ -99,7 +99,7 @@ impl Parts for Pencils<'_> {
 
         let mut spectrum = vec![Complex64::ZERO; own_x * column_y * z];
         let mut plane = vec![Complex64::ZERO; own_z * y];
-        let planes = Planes { team: self.grid.column, planes: own_x, block: column_y * own_z };
+        let planes = Planes { team: &self.grid.column, planes: own_x, block: column_y * own_z };
         self.plan.exchanger.run(
             planes,
             recorder,
@@ -133,7 +133,7 @@ impl Parts for Pencils<'_> {
         let turned = &mut self.plan.turned;
         turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; column_y * z];
-        let planes = Planes { team: self.grid.column, planes: own_x, block: own_z * column_y };
+        let planes = Planes { team: &self.grid.column, planes: own_x, block: own_z * column_y };
         self.plan.exchanger.run(
             planes,
             recorder,
@@ -148,7 +148,7 @@ impl Parts for Pencils<'_> {
             },
         )?;
 
-        let planes = Planes { team: self.grid.row, planes: own_z, block: row_y * own_x };
+        let planes = Planes { team: &self.grid.row, planes: own_z, block: row_y * own_x };
         self.plan.exchanger.run(
             planes,
             recorder,

@@ -14,19 +14,19 @@ use crate::{
     transpose::transpose,
 };
 
-pub(crate) struct Slabs<'p> {
-    team: Team<'p>,
+pub(crate) struct Slabs {
+    team: Team,
     plan: Plan,
 }
 
-impl<'p> Slabs<'p> {
+impl Slabs {
     /// Returns the layout. The number of PEs must divide the extents along x and z.
-    pub(crate) fn new(team: Team<'p>, extents: [usize; 3], exchange: Exchange) -> Self {
-        Self { team, plan: Plan::new(extents, exchange) }
+    pub(crate) fn new(team: &Team, extents: [usize; 3], exchange: Exchange) -> Self {
+        Self { team: team.clone(), plan: Plan::new(extents, exchange) }
     }
 }
 
-impl Parts for Slabs<'_> {
+impl Parts for Slabs {
     fn space(&self) -> Region {
         let [x, y, z] = self.plan.extents;
         Region([0..x, 0..y, self.team.local_range(z)])
@@ -43,7 +43,7 @@ impl Parts for Slabs<'_> {
         let (own_x, own_z) = (x / pes, z / pes);
         let mut spectrum = vec![Complex64::ZERO; own_x * y * z];
         let mut plane = vec![Complex64::ZERO; x * y];
-        let planes = Planes { team: self.team, planes: own_z, block: own_x * y };
+        let planes = Planes { team: &self.team, planes: own_z, block: own_x * y };
         let (along_x, along_y) = (&mut self.plan.forward.x, &mut self.plan.forward.y);
         self.plan.exchanger.run(
             planes,
@@ -80,7 +80,7 @@ impl Parts for Slabs<'_> {
         let turned = &mut self.plan.turned;
         turned.resize(own_z * x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; y * z];
-        let planes = Planes { team: self.team, planes: own_x, block: own_z * y };
+        let planes = Planes { team: &self.team, planes: own_x, block: own_z * y };
         let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.plan.inverse;
         self.plan.exchanger.run(
             planes,

@@ -32,7 +32,7 @@ impl Timeline {
     ///
     /// # Errors
     /// See [`Team`].
-    pub fn gather(world: Team<'_>, recorder: &Recorder) -> Result<Option<Self>> {
+    pub fn gather(world: &Team, recorder: &Recorder) -> Result<Option<Self>> {
         let packed = |span: Span| [span.activity as u64, span.from_ns, span.to_ns];
         let own: Vec<[u64; 3]> = recorder.spans().into_iter().map(packed).collect();
         let unpacked = |&[activity, from_ns, to_ns]: &[u64; 3]| {

@@ -1,0 +1,226 @@
+//! Handles on a PE's states, and their owner.
+//!
+//! Teams, symmetric memory, plans and requests are handles: they share the states of their PE by a
+//! reference count that is not atomic. So they stay on the PE's thread, and the states live as long
+//! as the last of them. A PE continues on another thread only when no handle is left:
+//!
+//! | the thread that runs a PE | what the job gets back |
+//! | --- | --- |
+//! | leaves, and has no handles | the states, at once |
+//! | leaves, and has handles | the states, when the last handle is dropped; until then only this thread may run the PE again |
+
+#![expect(unsafe_code, reason = "a handle points to a state that its owner keeps in place")]
+
+use std::{
+    cell::Cell,
+    mem::ManuallyDrop,
+    ops::Deref,
+    ptr::NonNull,
+    rc::Rc,
+    sync::{Arc, Weak},
+};
+
+use super::{
+    state::{Inside, State},
+    teams::Teams,
+};
+use crate::{Result, error::CallError, ranks::Ranks};
+
+/// A PE's states: that of the world, and those of the teams that it has formed.
+pub(crate) struct States {
+    pub(crate) world: State,
+    pub(crate) teams: Teams,
+}
+
+impl States {
+    /// Returns the state of this number: the world's for 0.
+    #[inline]
+    pub(crate) fn state(&self, number: usize) -> &State {
+        if number == 0 {
+            return &self.world;
+        }
+        self.teams.state(number).expect("a team of this number has been formed")
+    }
+
+    /// Returns the world and all teams that are not freed.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &State> {
+        let teams = self.teams.iter().filter(|team| !team.is_freed());
+        std::iter::once(&self.world).chain(teams)
+    }
+
+    /// Leaves all teams but the world; those with handles only if it does not `keep` them.
+    pub(crate) fn leave_teams(&self, keeps: bool) -> Result<()> {
+        for team in self.alive().skip(1).filter(|team| !keeps || !team.has_handles()) {
+            let inside = team.go_inside()?;
+            team.leave_team(&inside);
+            self.teams.spare(team);
+        }
+        self.world.endpoint.forget_strided();
+        Ok(())
+    }
+}
+
+/// A PE's states, which its handles share.
+pub(crate) struct ThreadBoundPe {
+    /// `Some` until this is dropped.
+    states: Option<Box<States>>,
+    ranks: Weak<Ranks>,
+    changes_threads: Cell<bool>,
+}
+
+impl ThreadBoundPe {
+    pub(crate) fn new(states: Box<States>, ranks: &Arc<Ranks>) -> Rc<Self> {
+        Rc::new(Self {
+            states: Some(states),
+            ranks: Arc::downgrade(ranks),
+            changes_threads: Cell::new(false),
+        })
+    }
+
+    /// Lets any thread run the PE, whichever has handles on it.
+    pub(crate) fn let_change_threads(&self) {
+        self.changes_threads.set(true);
+    }
+
+    /// Returns whether the PE runs no more: its job has failed or is gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.world.endpoint.job().is_poisoned() || self.ranks.strong_count() == 0
+    }
+
+    /// Returns whether any thread may run the PE, whichever has handles on it.
+    pub(crate) fn changes_threads(&self) -> bool {
+        self.changes_threads.get()
+    }
+}
+
+impl Deref for ThreadBoundPe {
+    type Target = States;
+
+    #[inline(always)]
+    fn deref(&self) -> &States {
+        self.states.as_ref().expect("they are there until this is dropped")
+    }
+}
+
+impl Drop for ThreadBoundPe {
+    fn drop(&mut self) {
+        let Some(states) = self.states.take() else { return };
+        if !states.world.endpoint.job().is_current() {
+            let _ = ManuallyDrop::new(states); // a forked child has only a copy of the PE
+        } else if let Some(ranks) = self.ranks.upgrade() {
+            ranks.take_back(states);
+        }
+    }
+}
+
+/// A handle on the state of a team. The team may be freed, and its state may then serve another
+/// team.
+pub(crate) struct Hold {
+    owner: Rc<ThreadBoundPe>,
+    /// One of the owner's states.
+    state: NonNull<State>,
+    generation: u32,
+}
+
+impl Deref for Hold {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        // SAFETY: the state is one of the owner's, which keeps its states in place, and only lends
+        // them as `&`, until the last reference to it is dropped.
+        unsafe { self.state.as_ref() }
+    }
+}
+
+impl Clone for Hold {
+    fn clone(&self) -> Self {
+        if self.is_alive() {
+            self.handles.set(self.handles.get() + 1);
+        }
+        Self { owner: Rc::clone(&self.owner), ..*self }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.is_alive() {
+            self.handles.set(self.handles.get() - 1);
+        }
+    }
+}
+
+impl Hold {
+    /// Creates a handle on the team whose state has this number.
+    pub(crate) fn new(owner: Rc<ThreadBoundPe>, number: usize) -> Self {
+        let state = owner.state(number);
+        state.handles.set(state.handles.get() + 1);
+        let (generation, state) = (state.current_generation(), NonNull::from(state));
+        Self { owner, state, generation }
+    }
+
+    /// Creates a handle on another team of the same PE, whose state has this number.
+    pub(crate) fn of_team(&self, number: usize) -> Self {
+        Self::new(Rc::clone(&self.owner), number)
+    }
+
+    /// Returns the states of the PE.
+    pub(crate) fn owner(&self) -> &Rc<ThreadBoundPe> {
+        &self.owner
+    }
+
+    #[inline(always)]
+    fn is_alive(&self) -> bool {
+        self.generation == self.current_generation()
+    }
+
+    /// Returns [`CallError::Freed`] once the team is freed.
+    #[inline(always)]
+    pub(crate) fn ensure_alive(&self) -> Result<()> {
+        if self.is_alive() { Ok(()) } else { Err(CallError::Freed.into()) }
+    }
+
+    /// Enters a call. Rejects calls from within a call, and calls of a freed team.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Inside<'_>> {
+        self.ensure_alive()?;
+        self.go_inside()
+    }
+
+    /// As [`Self::enter`], for operations that may overtake earlier puts.
+    #[inline]
+    pub(crate) fn enter_one_sided(&self) -> Result<Inside<'_>> {
+        self.ensure_alive()?;
+        self.go_inside_one_sided()
+    }
+
+    /// Leaves the team, once all its PEs have agreed.
+    pub(crate) fn free(&self) -> Result<()> {
+        let inside = self.enter()?;
+        self.leave_team(&inside);
+        self.owner.teams.spare(self);
+        Ok(())
+    }
+}
+
+/// The state of a started call. The call's team may be freed.
+pub(crate) struct CallState {
+    owner: Rc<ThreadBoundPe>,
+    /// The number of the team's state.
+    number: usize,
+}
+
+impl CallState {
+    pub(crate) fn of(hold: &Hold) -> Self {
+        Self { owner: Rc::clone(&hold.owner), number: hold.number() }
+    }
+}
+
+impl Deref for CallState {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        self.owner.state(self.number)
+    }
+}
