@@ -8,12 +8,7 @@
 
 use consort::{Displacements, Result, Team};
 
-pub fn collect(
-    team: &Team,
-    mine: &[u64],
-    blocks: &Displacements,
-    all: &mut [u64],
-) -> Result<()> {
+pub fn collect(team: &Team, mine: &[u64], blocks: &Displacements, all: &mut [u64]) -> Result<()> {
     #[cfg(not(right))]
     team.in_place(all).with_counts(blocks).all_gather()?;
     #[cfg(right)]

@@ -5,6 +5,7 @@
 
 use consort_sandbox as _;
 
+mod allocations;
 mod async_broadcasts;
 mod bad_input;
 mod barriers;
