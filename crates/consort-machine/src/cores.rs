@@ -31,7 +31,7 @@ pub(super) fn choose(
         let least = (0..free.len()).min_by_key(|&index| {
             let (cpu, siblings) = free[index];
             let is_later = chosen.is_empty() && Some(cpu) != first;
-            // The first of equal ones, so that near processors stay together.
+            // Of equally busy processors the first one wins, so that near processors stay together.
             (is_later, siblings.iter().map(pes_on).sum::<u32>(), pes_on(&cpu))
         });
         let (cpu, _) = free.remove(least?);

@@ -19,7 +19,8 @@ pub enum RefusedRequest {
     Other,
 }
 
-/// A request fails although slightly more than its size is left: it is aligned and has guards.
+/// A request may fail although its size is left, because alignment and guard pages take up to this
+/// much more.
 const MARGIN: usize = 4 << 20;
 /// A process this close to the limit on mappings counts as having reached it.
 const MAPPINGS_IN_RESERVE: usize = 8;
@@ -91,7 +92,7 @@ mod system {
         None
     }
 
-    /// Returns `None`, as [`most`] does.
+    /// Returns `None`: this system has no memory limits.
     #[must_use]
     pub fn left(_: super::MemoryLimit) -> Option<usize> {
         None
@@ -196,7 +197,7 @@ mod system {
             (ENOMEM, RefusedRequest::Memory(bytes)) => remedy_of_memory(bytes),
             (ENOMEM, RefusedRequest::Other) => remedy_of_memory(0),
             (EAGAIN, RefusedRequest::Memory(bytes)) => {
-                if limit_met_by(bytes).is_some() {
+                if limit_exceeded_by(bytes).is_some() {
                     return Some(remedy_of_memory(bytes));
                 }
                 let limit = shown(RLIMIT_MEMLOCK);
@@ -234,7 +235,7 @@ mod system {
     }
 
     /// Returns the limit that a request of `bytes` exceeds, its value, and the bytes that are left.
-    fn limit_met_by(bytes: usize) -> Option<(MemoryLimit, usize, usize)> {
+    fn limit_exceeded_by(bytes: usize) -> Option<(MemoryLimit, usize, usize)> {
         let is_met = |limit| {
             let left = left(limit).filter(|&left| left < bytes.saturating_add(MARGIN))?;
             Some((limit, most(limit)?, left))
@@ -243,7 +244,7 @@ mod system {
     }
 
     fn remedy_of_memory(bytes: usize) -> String {
-        if let Some((limit, most, left)) = limit_met_by(bytes) {
+        if let Some((limit, most, left)) = limit_exceeded_by(bytes) {
             let [command, name] = limit.names();
             return format!(
                 "`{command}` allows this process {most} bytes of {name}, of which {left} are \
@@ -325,7 +326,7 @@ mod system {
             [] => "use fewer PEs".to_owned(),
             _ => {
                 let all = limits.iter().map(name).collect::<Vec<_>>().join("; ");
-                format!("raise the limit that is met, or use fewer PEs ({all})")
+                format!("raise the limit that was reached, or use fewer PEs ({all})")
             }
         }
     }

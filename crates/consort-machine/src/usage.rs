@@ -31,7 +31,8 @@ pub fn clock_ns() -> u64 {
     system::clock::now_ns()
 }
 
-/// Returns the machine's memory including swap, in bytes; `None` if the system does not report it.
+/// Returns the size of the machine's memory and swap, in bytes; `None` if the system does not
+/// report it.
 #[must_use]
 pub fn memory_bytes() -> Option<usize> {
     system::usage::memory_bytes()

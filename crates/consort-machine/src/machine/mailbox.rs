@@ -38,8 +38,8 @@ const STATE: usize = 7;
 /// Words of a message's first line that carry its header rather than data.
 const HEAD: usize = 2;
 /// How long a sender waits for room before it takes in its own messages, in nanoseconds: the first
-/// and the longest time. The time doubles with each wait, because otherwise hundreds of senders
-/// would keep the system busy with their sleeps.
+/// time and the longest. The time doubles with each wait. Otherwise hundreds of senders would keep
+/// the system busy by waking so often.
 const ROOM_NS: [u64; 2] = [100_000, 10_000_000];
 
 /// Indexes of words in the line for answers.

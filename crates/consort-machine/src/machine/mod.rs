@@ -40,7 +40,6 @@ pub struct Queue(pub u64);
 /// # Safety
 /// Locks and the data that they protect rely on this: words have the values that were stored, a
 /// line has one user, a thread one number, and a message one receiver.
-/// were stored, a line has one user, a thread one number, and a message one receiver.
 pub unsafe trait Machine {
     /// Why a wait ends early: [`Infallible`](std::convert::Infallible) if no wait does.
     type Stop: Debug;

@@ -26,8 +26,8 @@ struct LinePair {
     _unused: Line,
 }
 
-/// The lines that a thread keeps for later use. Before [`Lines::open`] there are none, but the
-/// count is at its maximum, so a thread that only gives lines passes them on to other threads.
+/// The lines that a thread keeps for later use. Before [`Lines::open`] it keeps none, and the count
+/// is at its maximum. So a thread that only gives lines passes them on to other threads.
 pub(super) struct Lines {
     count: Cell<usize>,
     lines: [Cell<Option<&'static Line>>; KEPT],

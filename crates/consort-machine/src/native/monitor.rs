@@ -45,7 +45,8 @@ mod x86 {
         None,
     }
 
-    /// Returns those that the processor reports. An operating system may forbid and hide them.
+    /// Returns the instructions that the processor reports. An operating system may disable them,
+    /// and then they are not reported.
     pub(super) fn instructions() -> Instructions {
         static FOUND: OnceLock<Instructions> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -196,7 +197,7 @@ mod tests {
             while line[3].atomic().load(Relaxed) == 0 {
                 watch(&line[0]);
                 wait();
-                wait(); // watches nothing any more
+                wait(); // no line is watched now
                 waits += 1;
             }
             assert!(waits > 0);

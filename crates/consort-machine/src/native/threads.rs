@@ -16,7 +16,7 @@ use super::lines::Lines;
 /// The largest number of threads that use messages at the same time.
 const MOST: usize = 1 << 14;
 
-/// As many threads as any system lets a process have.
+/// A number of threads that every system allows a process.
 const SURE: usize = 1 << 12;
 
 /// Returns how many threads may use messages at the same time: as many as the system lets start. A

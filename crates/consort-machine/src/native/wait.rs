@@ -54,7 +54,8 @@ pub fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// The executor watches nothing except the future. The processor watches the future's word.
+/// The executor has no word to watch and polls the future again. The processor watches the future's
+/// word.
 struct Unwatched;
 
 impl Watch for Unwatched {

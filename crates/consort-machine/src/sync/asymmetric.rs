@@ -40,7 +40,7 @@ fn on_others(scope: Scope) -> bool {
     }
 }
 
-/// Lets threads of other processes make the threads of this process fence.
+/// Registers this process, so that threads of other processes can make its threads fence.
 pub fn take_part() {
     #[cfg(not(loom))]
     crate::system::fence::take_part();

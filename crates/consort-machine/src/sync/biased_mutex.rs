@@ -46,8 +46,8 @@ unsafe impl<T: Send> Sync for BiasedMutex<T> {}
 #[derive(Debug)]
 pub struct BiasedGuard<'b, T> {
     lock: &'b BiasedMutex<T>,
-    /// `None` if the thread has the bias. It is boxed because a flag next to it would be written as
-    /// a byte and read as a word, for which a processor stalls.
+    /// `None` if the thread has the bias. It is boxed, because a flag next to it would be written
+    /// as a byte and then read as part of a word, and a processor stalls on such a read.
     held: Option<Box<MutexGuard<'b, ()>>>,
 }
 

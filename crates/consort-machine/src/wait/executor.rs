@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// A pause of the executor after spinning did not help.
+/// The pauses that the executor makes when spinning has not helped.
 pub trait Idle {
     /// Yields, checks for failure or sleeps; returns how often to poll before the next pause.
     fn pause(&mut self) -> u32;

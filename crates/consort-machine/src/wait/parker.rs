@@ -11,7 +11,7 @@
 //!
 //! At least one of the two sees the other's store: the store-buffer pattern with a sequentially
 //! consistent fence on both sides. So no wake-up is lost. A process that dies while it sleeps stays
-//! counted until the next wake-up, which then wakes no one.
+//! counted until the next wake-up, which then has nothing to wake.
 
 use std::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst},

@@ -28,12 +28,12 @@ const LEVELS: [Level; 5] = [
     Level { polls: 250, micros: 32 },
 ];
 
-/// A yield of at least this length let another thread run.
+/// A yield that takes at least this long has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
-/// Where threads outnumber the cores, a yield of at least this length is taken to mean that a
-/// thread ran that does not wait.
+/// Where threads outnumber the cores, a yield that takes at least this long is taken as a sign of a
+/// thread that does not wait.
 const BUSY: Duration = Duration::from_micros(500);
-/// After this many consecutive waits with such a yield, a thread stops yielding.
+/// After this many consecutive waits with such a yield, a thread stops yielding in its waits.
 const STRIKES: u8 = 2;
 /// The time after which it tries a yield again, in milliseconds.
 const RETRIAL: u32 = 500;
@@ -46,7 +46,8 @@ pub const SLEEP: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest sleep of a wait that only the clock ends.
 const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(4)];
-/// In between, a sleep lasts this part of the time waited, so a wait ends only that much late.
+/// Between those two, a sleep lasts the time waited so far divided by this, so a wait ends late only
+/// by that fraction of its length.
 const NAP_PART: u32 = 64;
 
 /// Returns how long a thread that nothing wakes sleeps next, after it has waited for `waited`.

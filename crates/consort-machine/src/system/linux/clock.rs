@@ -7,7 +7,8 @@ pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns the nanoseconds since boot that the machine was suspended: one of two clocks goes on.
+/// Returns how many nanoseconds the machine has been suspended since boot: the difference of two
+/// clocks, of which one stops during suspension.
 pub fn suspended_ns() -> Option<u64> {
     let awake_ns = read_ns(libc::CLOCK_MONOTONIC);
     Some(read_ns(libc::CLOCK_BOOTTIME).saturating_sub(awake_ns))

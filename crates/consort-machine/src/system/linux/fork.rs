@@ -88,11 +88,11 @@ fn unblock_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
 }
 
-/// The longest time that a fork waits for holds, and a hold for forks. After that they go on: the
-/// child may then hang, but the parent does not.
+/// The longest time that a fork waits for holds, and a hold for forks. After that the fork or the
+/// hold proceeds: the child may then hang, but the parent does not.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The pause between two checks of the others.
+/// The pause between two checks of whether the other threads' forks or holds have ended.
 const PAUSE: Duration = Duration::from_micros(20);
 
 /// A right of this thread to lock what belongs to the process. Forks of other threads wait until it

@@ -29,9 +29,9 @@ fn make_key(work: fn()) -> Option<ExitKey> {
     (!failed).then_some(ExitKey { key, work })
 }
 
-/// Arranges for `work` to run when the calling thread ends; it is always the same work. If the
-/// thread calls this again while the work runs, the work runs once more. It does not run at the end
-/// of the process, nor if the process has run out of keys.
+/// Arranges for `work` to run when the calling thread ends. All callers must pass the same `work`.
+/// If the thread calls this again while the work runs, the work runs once more. It does not run at
+/// the end of the process, nor if the process has run out of keys.
 pub fn at_thread_exit(work: fn()) {
     stay_loaded(); // the key's destructor is code of this library
     let end = END.get().unwrap_or_else(|| {

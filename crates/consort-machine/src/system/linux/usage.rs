@@ -17,7 +17,7 @@ pub fn involuntary_switches() -> Option<u64> {
     u64::try_from(usage.ru_nivcsw).ok()
 }
 
-/// Returns the machine's memory including swap, in bytes.
+/// Returns the size of the machine's memory and swap, in bytes.
 pub fn memory_bytes() -> Option<usize> {
     let mut info = MaybeUninit::<libc::sysinfo>::uninit();
     // SAFETY: the pointer is to a local variable that has room for the structure.
