@@ -107,7 +107,8 @@ impl CallSpec {
     }
 }
 
-/// Converts a query to the blocking call that it is about: on elements of eight bytes, with root 0.
+/// Converts a query to a blocking call that it describes, on elements of eight bytes and with root
+/// 0.
 impl From<&Query> for CallSpec {
     fn from(query: &Query) -> Self {
         Self {

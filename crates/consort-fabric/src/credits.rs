@@ -11,7 +11,7 @@ pub const fn window(pes: usize) -> usize {
     if pes <= 64 { 64 } else { 16 }
 }
 
-/// The PEs that have left a quarter of the window, according to a credit for it.
+/// The PEs for which a credit counts: each of them has left a quarter of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credit {
     /// The PE that gives the credit.

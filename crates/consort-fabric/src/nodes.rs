@@ -1,13 +1,13 @@
 //! Nodes: groups of PEs that are nearer to each other than to the rest.
 //!
-//! A size of 0 counts as 1. So no division has to check its divisor: a compiler may move such a
-//! check before the check of the variant, where it reads bytes that [`Nodes::One`] does not have.
-//! That is harmless, but tools that look for uses of uninitialized memory report it.
+//! A size of 0 counts as 1, so no division has to check its divisor. A compiler may move such a
+//! check before the check of the variant. It would then read bytes that [`Nodes::One`] does not
+//! initialize. That is harmless, but tools that detect uses of uninitialized memory report it.
 
 /// The placement of a team's PEs on nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Nodes {
-    /// All on one node; also if nothing is known of nodes, or their form is none of these.
+    /// All on one node. Also used if the placement is unknown, or has none of the other forms.
     #[default]
     One,
     /// This number of consecutive ranks on each node, and the rest on the last.

@@ -75,7 +75,7 @@ pub trait Rma: Local {
     fn quiet(&self) -> impl Future<Output = Op>;
 }
 
-/// Panics for [`Rma::reach`] in every fabric.
+/// The panic of [`Rma::reach`], the same in every fabric.
 ///
 /// # Panics
 /// Always, with the span that `rank` requested and why it cannot be reached.

@@ -1,12 +1,13 @@
 //! Operators on the floats of 16 bits of the crate `half`.
 //!
 //! Two numbers are added or multiplied as `f32`, and the result is rounded to the nearest number of
-//! the type. For `f16`, that is the nearest number to the exact result too, because `f32` has at
-//! least two more than twice as many digits (Figueroa 1995).
+//! the type. For `f16` this is also the nearest number to the exact result, because the significand
+//! of `f32` (24 bits) has at least `2 p + 2` bits, where `p` is that of `f16` (11 bits; Figueroa
+//! 1995).
 //!
 //! The conversions of `f16` select instead of branching, so that compilers vectorize the loop of a
-//! kernel. Those of `half` ask the processor for its instructions at each number: a sum took five
-//! times as long. The smaller and larger numbers are found by integers in the same order.
+//! kernel. Those of `half` check for processor instructions at each number: with them a sum took
+//! five times as long. Minimum and maximum compare integers that have the same order as the floats.
 
 use half::{bf16, f16};
 
@@ -18,17 +19,20 @@ trait ShortFloat {
     fn narrow(long: f32) -> Self;
 }
 
-/// 2 to the power of 112, the ratio of equal bits of `f32` and of `f16`, shifted to the same place.
+/// 2 to the power of 112: the bits of an `f16`, shifted to the position of the exponent and
+/// significand of an `f32`, represent a number smaller by this factor.
 const RATIO: f32 = f32::from_bits((127 + 112) << 23);
 
-/// The distance of `f32` from here on is that of the smallest `f16`, 2 to the power of -24.
+/// From this number to 1, consecutive `f32` are 2 to the power of -24 apart, which is the smallest
+/// positive `f16`.
 const STEP_OF_SMALLEST: f32 = 0.5;
 
-/// The smallest `f16` whose first digit is not 0, and the number after the largest, as `f32`.
+/// The bits, as `f32`, of the smallest normal `f16`, and of the power of two above the largest
+/// `f16`.
 const NORMAL: u32 = (127 - 14) << 23;
 const TOO_LARGE: u32 = (127 + 16) << 23;
 
-/// The bits that `f32` has more than `f16` for digits.
+/// The number of significand bits that `f32` has and `f16` lacks.
 const CUT: u32 = 23 - 10;
 
 impl ShortFloat for f16 {
@@ -36,7 +40,7 @@ impl ShortFloat for f16 {
     fn widen(self) -> f32 {
         let bits = u32::from(self.to_bits());
         let magnitude = f32::from_bits((bits & 0x7fff) << CUT) * RATIO;
-        // Infinities and NaNs have the largest exponent of either type.
+        // Infinities and NaNs have the largest exponent, in either type.
         let exponent = if magnitude.to_bits() >= TOO_LARGE { f32::INFINITY.to_bits() } else { 0 };
         f32::from_bits(magnitude.to_bits() | exponent | (bits & 0x8000) << 16)
     }
@@ -46,7 +50,7 @@ impl ShortFloat for f16 {
     fn narrow(long: f32) -> Self {
         let magnitude = long.to_bits() & 0x7fff_ffff;
         let sign = (long.to_bits() ^ magnitude) >> 16;
-        // The sum is rounded to a multiple of the smallest number.
+        // This addition rounds to a multiple of the smallest number.
         let small = (f32::from_bits(magnitude) + STEP_OF_SMALLEST).to_bits();
         let small = small.wrapping_sub(STEP_OF_SMALLEST.to_bits());
         let half_step = (1 << (CUT - 1)) - 1 + (magnitude >> CUT & 1);
@@ -207,7 +211,7 @@ mod tests {
         assert_eq!(Sum.apply(odd, half_step), bf16::from_bits(odd.to_bits() + 1));
     }
 
-    /// The sums and the products are those in either order, so the operators are commutative.
+    /// Sums and products are the same in either order, so the operators are commutative.
     #[test]
     fn short_floats_commute() {
         for [left, right] in pairs() {

@@ -181,15 +181,15 @@ impl fmt::Display for Collective {
 /// The error for a text that does not name a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCollective {
-    asked: String,
+    given: String,
 }
 
 impl fmt::Display for UnknownCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked } = self;
+        let Self { given } = self;
         let names = Collective::EVERY.map(Collective::name);
-        write!(f, "unknown collective `{asked}`: ")?;
-        if let Some(name) = suggest(asked, &names) {
+        write!(f, "unknown collective `{given}`: ")?;
+        if let Some(name) = suggest(given, &names) {
             write!(f, "did you mean {name}? Otherwise ")?;
         }
         write!(f, "use {}", names.join(", "))
@@ -207,7 +207,7 @@ impl FromStr for Collective {
         Self::EVERY
             .into_iter()
             .find(|collective| collective.name() == name)
-            .ok_or_else(|| UnknownCollective { asked: text.to_owned() })
+            .ok_or_else(|| UnknownCollective { given: text.to_owned() })
     }
 }
 

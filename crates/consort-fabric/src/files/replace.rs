@@ -32,7 +32,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Finds what a write to `path` would write. A dangling symbolic link names a new file.
+    /// Finds the file that a write to `path` would change. A dangling symbolic link names a new
+    /// file.
     ///
     /// # Errors
     /// When it is a folder, or cannot be looked up.

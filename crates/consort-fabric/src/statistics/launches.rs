@@ -14,7 +14,7 @@ use crate::splitmix64;
 
 /// The seed of all draws: the same samples give the same interval.
 pub const SEED: u64 = 2009;
-/// How often launches are drawn.
+/// The number of times that a set of launches is drawn.
 const DRAWS: usize = 200;
 /// How often samples are drawn from each launch; a drawn launch uses one of these draws.
 const LAUNCH_DRAWS: usize = 16;
@@ -46,8 +46,8 @@ pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
 }
 
 /// Returns the interval of two to seven medians by Student's t on their logarithms, because times
-/// are positive and differ by factors. It is centred on their median; for more medians, it is only
-/// that.
+/// are positive and differ by factors. It is centred on their median. For other numbers of medians,
+/// it consists of the median only.
 fn of_few(medians: &[f64]) -> (f64, f64) {
     /// 97.5 % quantiles, by degrees of freedom from 1 on.
     const QUANTILES: [f64; 6] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447];
