@@ -1,8 +1,8 @@
 //! The threads fabric: one runtime for PEs that share memory.
 //!
-//! A [`Job`] is the state that the PEs of a launch share, and a [`Group`] the state that those of a
-//! team share. An [`Endpoint`] is one PE's handle on a team. A [`CallView`] is one PE's view of one
-//! collective call: the shared-memory implementation of [`consort_fabric::Fabric`]. A
+//! A [`Job`] is the state that the PEs of a launch share. A [`Group`] is the state that the PEs of
+//! a team share. An [`Endpoint`] is one PE's handle to a team. A [`CallView`] is one PE's view of
+//! one collective call: the shared-memory implementation of [`consort_fabric::Fabric`]. A
 //! [`StartedCall`] is a call that an [`Engine`] drives while its PE does something else.
 //! [`OneSided`] operations need no call. A [`NotificationBuffers`] is a PE's part in asynchronous
 //! broadcasts.
@@ -15,7 +15,7 @@
 //! | `team` | groups |
 //! | `inbox` | the memory that messages arrive in |
 //! | `call` | the fabric |
-//! | `endpoint` | a PE's handle on a team: numbering calls, waiting |
+//! | `endpoint` | a PE's handle to a team: numbering calls, waiting |
 //! | `processes` | PEs that are processes, and their launcher's part |
 //! | `far` | PEs of processes that share no memory |
 //! | `progress` | the drivers of calls |

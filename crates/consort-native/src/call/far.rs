@@ -139,7 +139,7 @@ pub(super) enum RmaFuture<'f> {
     Far(FarFuture<'f>),
 }
 
-/// The last look of this process whose outcome a wait has seen; `None` before the wait's first
+/// The number of this process's last look when a wait was polled; `None` before the wait's first
 /// poll.
 #[derive(Default)]
 struct LastLook(Option<u64>);
@@ -150,7 +150,7 @@ impl LastLook {
         self.0.is_none()
     }
 
-    /// Returns whether this is the first poll, or the process has looked since.
+    /// Returns whether this is the first poll, or the process has looked since the last one.
     fn is_worth_a_test(&mut self, job: &Job) -> bool {
         let last = Some(job.last_look());
         std::mem::replace(&mut self.0, last) != last

@@ -8,7 +8,7 @@
 //! | normally | waits until it has as many detaches as exposures | copies, detaches |
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
-//! `state::accessing` implements the second row. A private buffer is passed by its address, which
+//! `state::access_flag` implements the second row. A private buffer is passed by its address, which
 //! is only valid within the process. Shared memory is passed by its offset in the segment.
 //!
 //! If PEs of other processes share memory with this process, a private buffer is staged
@@ -149,7 +149,7 @@ impl CallView<'_> {
         Poisoned
     }
 
-    /// Returns the place where a part of a private buffer is exposed: in a copy.
+    /// Returns the place at which a part of a private buffer is exposed, which is in a staged copy.
     #[cold]
     fn stage(
         &self,
@@ -226,7 +226,7 @@ impl CallView<'_> {
     /// Returns the place of an exposed private target: the target itself, or its staged copy.
     #[cold]
     #[inline(never)]
-    pub(super) fn lent_target(&self) -> (*mut u8, usize, Option<SharedExtent>) {
+    pub(super) fn exposed_target(&self) -> (*mut u8, usize, Option<SharedExtent>) {
         let Buffer { at, bytes, .. } = self.operands.target;
         if self.exposed.load(Relaxed) & STAGED == 0 {
             return (at, bytes, Some(SharedExtent::exposed(at, bytes)));
@@ -323,8 +323,8 @@ impl Rendezvous for CallView<'_> {
                 };
                 let extent = SharedExtent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                // The word may be the same as before this wait, but the next wait for it is a new
-                // wait.
+                // This wait and the next one for this line may see the same word. They count as two
+                // waits all the same.
                 if self.watched.load(Relaxed) == line_at + PAYLOAD_WORDS {
                     self.watched.store(NO_WORD, Relaxed);
                 }
@@ -367,7 +367,7 @@ impl Rendezvous for CallView<'_> {
     fn await_detached(&self) -> impl Future<Output = Op> {
         let (group, position) = (self.group, self.position);
         self.when_word(group.detached_at(self.rank, position), move |detached| {
-            // Whatever the peers have detached they had attached, so its numbers are free again.
+            // A peer detaches only an exposure that it has attached, so all numbers are free again.
             let is_over = detached == group.exposed(position);
             is_over.then(|| {
                 group.free_exposures(position);

@@ -1,5 +1,5 @@
-//! Tests of what a call can access of a peer's memory and of the panics otherwise, and of pairwise
-//! exchanges.
+//! Tests of the parts of a peer's memory that a call can access, of the panics outside of these,
+//! and of pairwise exchanges.
 
 #![expect(unsafe_code, reason = "makes a view")]
 
@@ -313,12 +313,12 @@ mod staged {
         });
         let [owner, peer] = &jobs.collect::<Vec<_>>()[..] else { panic!("two processes") };
         let (source, mut target) = ([7_u8; 64], [0_u8; 64]);
-        let lent = Operands { target: Buffer::target(&mut target[..]), ..Operands::NONE };
+        let operands = Operands { target: Buffer::target(&mut target[..]), ..Operands::NONE };
         let given = Operands { source: Buffer::source(&source[..]), ..Operands::NONE };
         let ends = [(owner, 0), (peer, 1)]
             .map(|(job, pe)| Endpoint::new(Arc::clone(job), Rank(pe)).expect("memory"));
         // SAFETY: these are the only calls, and their futures are polled one at a time.
-        let mine = unsafe { ends[0].begin(1, 1, &lent, Location::caller()) };
+        let mine = unsafe { ends[0].begin(1, 1, &operands, Location::caller()) };
         // SAFETY: as above.
         let other = unsafe { ends[1].begin(1, 1, &given, Location::caller()) };
         now(mine.expose(Rank(1), 0, Span::target(0, 64)));

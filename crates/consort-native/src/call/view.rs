@@ -317,9 +317,9 @@ impl<'c> CallView<'c> {
             }
             Place::Target => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.target;
-                let is_lent = || self.exposed.load(Relaxed) & (TARGET | STAGED) != 0;
-                if !symmetric && is_lent() {
-                    self.lent_target()
+                let is_exposed = || self.exposed.load(Relaxed) & (TARGET | STAGED) != 0;
+                if !symmetric && is_exposed() {
+                    self.exposed_target()
                 } else {
                     (at, bytes, words.filter(|_| symmetric))
                 }

@@ -32,7 +32,7 @@ pub enum HeapError {
     /// No gap is large enough.
     Exhausted {
         /// The number of bytes requested on each PE.
-        asked: usize,
+        requested: usize,
         /// The total number of free bytes.
         free: usize,
         /// The largest free region.
@@ -63,9 +63,9 @@ pub enum HeapError {
 impl fmt::Display for HeapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exhausted { asked, free, largest, heap, larger } => write!(
+            Self::Exhausted { requested, free, largest, heap, larger } => write!(
                 f,
-                "symmetric memory exhausted: each PE asked for {asked} bytes, but {free} of \
+                "symmetric memory exhausted: each PE asked for {requested} bytes, but {free} of \
                  {heap} bytes are free (largest region {largest}); {}",
                 remedy(*larger)
             ),
@@ -99,9 +99,9 @@ fn remedy(bytes: usize) -> String {
 
 impl HeapError {
     /// Returns the error of a heap in which no gap is large enough.
-    pub(crate) fn exhausted(asked: usize, free: usize, largest: usize, heap: usize) -> Self {
-        let larger = heap.saturating_add(asked).checked_next_power_of_two();
-        Self::Exhausted { asked, free, largest, heap, larger: larger.unwrap_or(usize::MAX) }
+    pub(crate) fn exhausted(requested: usize, free: usize, largest: usize, heap: usize) -> Self {
+        let larger = heap.saturating_add(requested).checked_next_power_of_two();
+        Self::Exhausted { requested, free, largest, heap, larger: larger.unwrap_or(usize::MAX) }
     }
 }
 
@@ -116,31 +116,31 @@ impl LockedDirectory<'_> {
         &self,
         number: AllocationKey,
         holders: usize,
-        asked: usize,
+        requested: usize,
     ) -> Result<Allocation, HeapError> {
-        if asked == 0 {
+        if requested == 0 {
             return Ok(Allocation { at: 0, fresh: 0 }); // succeeds even if the heap is full
         }
         let key = [BLOCK, number.0, number.1];
         let value = self.map.get(&key).unwrap_or_else(|| {
-            let value = self.place(asked, holders);
+            let value = self.place(requested, holders);
             self.map.put(&key, &value).expect(ROOM);
             value
         });
-        self.found(&key, &value, asked)
+        self.found(&key, &value, requested)
     }
 
     /// Returns a new entry for an allocation: the block placed for it, or the reason why there is
     /// no block.
-    fn place(&self, asked: usize, holders: usize) -> Value {
-        let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
+    fn place(&self, requested: usize, holders: usize) -> Value {
+        let taken = match requested.checked_next_multiple_of(BLOCK_ALIGN) {
             Some(bytes) => self.heap.take(bytes),
             None => self.heap.take(usize::MAX),
         };
         let holders = holders as u64;
         match taken {
             Ok(Region { number, fresh, .. }) => {
-                [holders, number as u64, fresh as u64, asked as u64]
+                [holders, number as u64, fresh as u64, requested as u64]
             }
             Err(RegionError::Exhausted { free, largest }) => {
                 [holders, EXHAUSTED, free as u64, largest as u64]
@@ -151,14 +151,17 @@ impl LockedDirectory<'_> {
 
     /// Returns the result that an allocation's entry holds, for one member. An entry that records a
     /// failure is removed when all members have read it.
-    fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Allocation, HeapError> {
+    fn found(&self, key: &Key, value: &Value, requested: usize) -> Result<Allocation, HeapError> {
         let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
         let error = match region {
-            EXHAUSTED => HeapError::exhausted(asked, size(one), size(other), heap),
+            EXHAUSTED => HeapError::exhausted(requested, size(one), size(other), heap),
             TOO_MANY => HeapError::TooMany { most: size(one) },
             _ => {
-                assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");
+                assert!(
+                    size(other) == requested,
+                    "PEs ask for {other} and {requested} bytes at once"
+                );
                 let (at, _) = self.heap.region(size(region));
                 return Ok(Allocation { at, fresh: size(one) });
             }

@@ -2,10 +2,10 @@
 
 use super::{lock::LockedDirectory, map::MapFull, names::Names};
 
-/// Plans hold all numbers, so no number is free.
+/// The error if plans hold all numbers, so that none is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumbersExhausted {
-    /// The number of numbers.
+    /// How many numbers there are.
     pub most: usize,
 }
 

@@ -28,13 +28,13 @@ const KEPT: usize = (NAME - TEXT) * 8;
 const HEAD: usize = 3;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
-const ENOUGH: usize = 2;
+const SWEEP_ABOVE: usize = 2;
 
 /// A number of names that suffices for most programs.
 const FEW: u64 = 1024;
 
 /// The number of holders that marks a number without a name.
-const NOBODY: u64 = u64::MAX;
+const UNNAMED: u64 = u64::MAX;
 
 pub(super) struct Names<'d> {
     words: LockedWords<'d>,
@@ -94,11 +94,12 @@ impl<'d> Names<'d> {
     /// Returns a number that has no name.
     fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, MapFull> {
         let highest = self.words.get(HIGHEST);
-        let is_enough = highest >= self.words.get(ENOUGH).max(FEW) || size(highest) == self.most();
-        if self.words.get(SPARE) == 0 && is_enough {
-            let spared = self.sweep(recent);
+        let is_sweep_due =
+            highest >= self.words.get(SWEEP_ABOVE).max(FEW) || size(highest) == self.most();
+        if self.words.get(SPARE) == 0 && is_sweep_due {
+            let freed = self.sweep(recent);
             // The next sweep happens only after at least as many new names as this sweep has left.
-            self.words.set(ENOUGH, 2 * (highest - spared));
+            self.words.set(SWEEP_ABOVE, 2 * (highest - freed));
         }
         let spare = self.words.get(SPARE);
         if spare != 0 {
@@ -123,19 +124,19 @@ impl<'d> Names<'d> {
         });
         let names: Vec<(Key, u64)> =
             self.map.of_kind(super::keys::NAME).map(|(key, [number, ..])| (key, number)).collect();
-        let mut spared = 0;
+        let mut freed = 0;
         for (key, number) in names {
             if self.words.get(Self::at(number, HOLDERS)) == 0 && !is_recent[size(number)] {
                 self.map.remove(&key);
-                self.put_aside(number);
-                spared += 1;
+                self.free(number);
+                freed += 1;
             }
         }
-        spared
+        freed
     }
 
-    fn put_aside(&self, number: u64) {
-        self.words.set(Self::at(number, HOLDERS), NOBODY);
+    fn free(&self, number: u64) {
+        self.words.set(Self::at(number, HOLDERS), UNNAMED);
         self.words.set(Self::at(number, AFTER), self.words.get(SPARE));
         self.words.set(SPARE, number);
     }
@@ -144,7 +145,7 @@ impl<'d> Names<'d> {
         let holders = Self::at(number, HOLDERS);
         let before = self.words.get(holders);
         assert!(
-            before != 0 && before != NOBODY,
+            before != 0 && before != UNNAMED,
             "a process releases a number that it does not hold"
         );
         self.words.set(holders, before - 1);
@@ -163,7 +164,7 @@ impl<'d> Names<'d> {
     /// Returns the name with a number, truncated if it is long. `None` if the number has no name.
     pub(super) fn text(&self, number: u64) -> Option<String> {
         let has_name = (1..=self.words.get(HIGHEST)).contains(&number)
-            && self.words.get(Self::at(number, HOLDERS)) != NOBODY;
+            && self.words.get(Self::at(number, HOLDERS)) != UNNAMED;
         if !has_name {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Tests of what PEs agree on through the directory.
+//! Tests of the agreements that PEs reach through the directory.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -39,7 +39,7 @@ fn locked(directory: &Directory) -> LockedDirectory<'_> {
 fn memory_is_reused_only_when_all_have_dropped_it() {
     let directory = directory(1024);
     let heap = locked(&directory);
-    let at = |number, asked| heap.allocate((0, number), 2, asked).map(|taken| taken.at);
+    let at = |number, requested| heap.allocate((0, number), 2, requested).map(|taken| taken.at);
     assert_eq!((at(0, 512), at(0, 512), at(1, 500)), (Ok(0), Ok(0), Ok(512)));
     assert!(matches!(at(2, 1), Err(HeapError::Exhausted { free: 0, .. })));
     heap.release((0, 0));
@@ -70,14 +70,14 @@ fn memory_held_twice_is_not_reused_early() {
 fn sizes_must_match() {
     let directory = directory(1024);
     let heap = locked(&directory);
-    let _ = [8, 16].map(|asked| heap.allocate((0, 0), 2, asked));
+    let _ = [8, 16].map(|requested| heap.allocate((0, 0), 2, requested));
 }
 
 #[test]
 fn absurd_sizes_are_errors() {
     let directory = directory(1024);
     let heap = locked(&directory);
-    let at = |number, asked| heap.allocate((0, number), 2, asked).map(|taken| taken.at);
+    let at = |number, requested| heap.allocate((0, number), 2, requested).map(|taken| taken.at);
     assert_eq!(at(0, 8), Ok(0));
     assert!(at(1, usize::MAX).is_err());
     assert_eq!((at(2, 0), at(3, 1016 - 128 + 8)), (Ok(0), Ok(128)));
@@ -99,7 +99,8 @@ fn failed_allocations_leave_nothing() {
 fn allocation_tells_fresh_from_used_bytes() {
     let directory = directory(1024);
     let heap = locked(&directory);
-    let fresh = |number, asked| heap.allocate((0, number), 1, asked).map(|taken| taken.fresh);
+    let fresh =
+        |number, requested| heap.allocate((0, number), 1, requested).map(|taken| taken.fresh);
     assert_eq!(fresh(0, 256), Ok(0));
     heap.release((0, 0));
     assert_eq!(fresh(1, 512), Ok(256));

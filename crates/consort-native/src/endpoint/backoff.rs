@@ -26,13 +26,13 @@ use consort_machine::wait::{
 /// How long a wait in a job with far PEs yields without receiving anything before it sleeps.
 const FAR_YIELDS: Duration = Duration::from_millis(1);
 
-/// The number of polls between two looks for packets of far PEs, which most likely bring what the
-/// wait is for.
+/// The number of polls between two looks for packets of far PEs. A packet most likely brings what
+/// the wait is for.
 const POLLS_PER_LOOK: u32 = 4;
-/// Of this many looks that find something, one pauses too.
+/// After this many looks that found something, the wait also pauses once.
 const LOOKS_PER_PAUSE: u32 = 16;
 
-/// The effect of a wait that reaches its limit.
+/// The consequence for a wait that reaches its limit.
 enum Expiry<'e> {
     /// The job fails.
     FailsJob,
@@ -62,8 +62,8 @@ pub(super) struct Backoff<'e> {
     compared: Option<Instant>,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
-    /// The requests to far peers, sent if the last check found no peer left that could send
-    /// anything.
+    /// The requests to far peers. They are sent when a check finds that no peer can send anything
+    /// any more.
     fence: Option<MemberFence<'e>>,
     /// The call in which the PE waits, or which it waits for all PEs to leave; `None` outside of
     /// calls.
@@ -136,7 +136,8 @@ impl<'e> Backoff<'e> {
 }
 
 impl Backoff<'_> {
-    /// Compares calls with the peers' at each check interval, when no other check is allowed.
+    /// Compares this PE's calls with its peers' at each check interval. A pause makes only this
+    /// check while another thread polls the operations or receives packets.
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
@@ -192,10 +193,10 @@ impl Backoff<'_> {
         if job.is_poisoned() {
             return;
         }
-        // This is the last check. Since the first, this PE has polled for everything that a peer
-        // sent before it finished, and then for what its own operations have made of it. The far
-        // peers had to reply first, because another process of this node may have recorded that a
-        // far peer has finished.
+        // This is the last check. Since the first check, this PE has polled for everything that a
+        // peer sent before it finished. Then it has polled its operations, which may have used what
+        // arrived. The far peers had to reply first, because another process of this node may have
+        // recorded that a far peer has finished.
         if self.fence.as_mut().is_some_and(MemberFence::is_over) {
             return group.abandon(self.call, self.awaited_change());
         }

@@ -24,8 +24,8 @@ impl Endpoint {
     /// thread drives. `also` counts the future until it is dropped.
     ///
     /// # Safety
-    /// The future may be polled and dropped on any thread. What it borrows must live until it is
-    /// dropped: when it was ready, or at the latest in `Engine::clear`.
+    /// The future may be polled and dropped on any thread. What it borrows must live until the
+    /// future is dropped: when it was ready, or at the latest in `Engine::clear`.
     pub unsafe fn launch<'f>(
         &self,
         operation: Pin<Box<dyn Future<Output = ()> + 'f>>,

@@ -67,7 +67,7 @@ impl Endpoint {
         test: impl Fn() -> Option<T>,
     ) -> Op<Option<T>> {
         let is_over = Cell::new(false);
-        let future = self.sound_or_over(&is_over, test);
+        let future = self.test_or_over(&is_over, test);
         let backoff = || Backoff::new(self, Some(number)).for_operations().within(limit, &is_over);
         block_on(future, &Unwatched, || 1, backoff)
     }
@@ -99,7 +99,7 @@ impl Endpoint {
     ) -> Op<Option<u64>> {
         let awaited = AwaitedWord { word: self.one_sided().own_word(word, width), until };
         let is_over = Cell::new(false);
-        let future = self.sound_or_over(&is_over, || awaited.test());
+        let future = self.test_or_over(&is_over, || awaited.test());
         let backoff = || Backoff::new(self, None).for_word().within(limit, &is_over);
         block_on(future, &awaited, || self.polls(), backoff)
     }
@@ -113,7 +113,7 @@ impl Endpoint {
     /// Returns a future that is ready with the result of `test` once that is `Some`, or with `None`
     /// once the wait `is_over`. It fails if the job has failed.
     #[inline(always)]
-    fn sound_or_over<T>(
+    fn test_or_over<T>(
         &self,
         is_over: &Cell<bool>,
         test: impl Fn() -> Option<T>,

@@ -20,8 +20,8 @@ use crate::{launch::job::Job, memory::region::Memory};
 const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
 
 impl Link {
-    /// Returns a transfer that has begun, or `None` if it has not. Then the next look fails the
-    /// job.
+    /// Returns a transfer that has begun. If it could not begin, returns `None`, keeps the error,
+    /// and the next look fails the job.
     pub(super) fn keep_error(
         &mut self,
         begun: Result<Transfer, TransportError>,
@@ -38,7 +38,7 @@ impl Link {
     }
 
     /// Returns whether transfers that are done have really moved their bytes.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(super) fn has_lost_nothing(&self) -> bool {
         self.lost.is_none() && !self.is_closed()
     }
 
@@ -103,7 +103,7 @@ impl Link {
     /// fails.
     pub(super) fn poll_get(&mut self, get: &PendingGet) -> Option<bool> {
         if self.is_done(get.transfer) {
-            return Some(self.is_sound());
+            return Some(self.has_lost_nothing());
         }
         let is_refused = self.transfers.refused.remove(&(get.process, get.tag));
         if is_refused {

@@ -1,10 +1,10 @@
-//! Detects PEs that wait in vain if some PEs share no memory. Collects the reports of all
-//! processes.
+//! Detects PEs that wait forever, in a job in which some PEs share no memory. Collects the reports
+//! of all processes.
 //!
 //! The lowest-numbered process in which a PE waits takes the census. A process asks each lower
-//! process, in turn, for a report. It goes on to the next if no PE waits there, or if the reply
-//! does not come, because then all PEs of that process are computing. If a PE waits there, it asks
-//! again after a while.
+//! process, in turn, for a report. It continues with the next one if no PE waits there. It also
+//! does if no reply comes, because then all PEs of that process are computing. If a PE waits there,
+//! it asks again after a while.
 //!
 //! The process that takes the census requests reports from all others at once, and judges them. It
 //! repeats this, after a pause, until three rounds agree. The reports of a round are made after all
@@ -52,7 +52,7 @@ struct ReportRequest {
     is_new: bool,
 }
 
-/// A PE's part in finding PEs that wait in vain.
+/// A PE's part in finding PEs that wait forever.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     /// The process that is asked whether it takes the census.
@@ -62,7 +62,7 @@ pub(crate) struct Census {
     /// When this round began, and when the next one begins.
     begun: Option<Instant>,
     next: Option<Instant>,
-    asked: Vec<ReportRequest>,
+    requests: Vec<ReportRequest>,
     /// The reports of this round.
     reports: Vec<Report>,
     suspects: Suspects,
@@ -72,10 +72,10 @@ impl Census {
     /// Forgets the last wait.
     pub(crate) fn begin_wait(&mut self, job: &Job) {
         let last = mem::take(self);
-        last.asked.iter().for_each(|asked| job.with_far(|far| far.forget_request(asked.id)));
+        last.requests.iter().for_each(|request| job.with_far(|far| far.forget_request(request.id)));
     }
 
-    /// Takes the next step. Returns the failure if PEs wait in vain.
+    /// Takes the next step. Returns the failure if PEs wait forever.
     pub(crate) fn look(&mut self, job: &Job) -> Option<Failure> {
         let far = job.far()?;
         let now = Instant::now();
@@ -89,12 +89,12 @@ impl Census {
             self.begin_round(job, far, now);
             return None;
         };
-        let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
+        let are_all_there = !self.requests.iter().any(|request| request.is_new);
         if !are_all_there && now < begun + self.reply_limit(now - since, far) {
             return None;
         }
         self.begun = None;
-        self.asked.iter_mut().for_each(|asked| asked.is_new = false);
+        self.requests.iter_mut().for_each(|request| request.is_new = false);
         let reports = mem::take(&mut self.reports);
         self.next = Some(now + ((now - since) / PART).clamp(shortest, longest));
         if self.candidate == far.own() {
@@ -128,9 +128,9 @@ impl Census {
             self.candidate..self.candidate + 1
         };
         for process in all.filter(|&process| process != far.own()) {
-            if !self.asked.iter().any(|asked| asked.process == process) {
+            if !self.requests.iter().any(|request| request.process == process) {
                 let id = far.link().request(process, Request::Report {}, |_| ());
-                self.asked.push(ReportRequest { process, id, is_new: true });
+                self.requests.push(ReportRequest { process, id, is_new: true });
             }
         }
         job.flush_now();
@@ -139,9 +139,9 @@ impl Census {
     /// Takes the replies that have arrived. Drops those of earlier rounds.
     fn collect(&mut self, far: &Far) {
         let reports = &mut self.reports;
-        self.asked.retain(|asked| {
-            let Some(reply) = far.take_reply(asked.id) else { return true };
-            if asked.is_new {
+        self.requests.retain(|request| {
+            let Some(reply) = far.take_reply(request.id) else { return true };
+            if request.is_new {
                 reports.extend(Report::read(&mut &reply[..]));
             }
             false
@@ -194,7 +194,7 @@ mod tests {
                 other.into_iter().for_each(serve);
                 assert!(census.look(&jobs[0]).is_none(), "no PE waits");
             }
-            let asked = census.asked.iter().map(|asked| asked.process).collect::<Vec<_>>();
+            let asked = census.requests.iter().map(|request| request.process).collect::<Vec<_>>();
             (asked, census.reports.len())
         };
         assert_eq!(until(true, None), (vec![1, 2], 0));
@@ -213,13 +213,17 @@ mod tests {
         let mut asked: Option<(u64, Instant)> = None;
         let begin = Instant::now();
         loop {
-            let is_slow = |asked: &ReportRequest| asked.process == 1 && asked.is_new;
-            let is_awaited = census.asked.iter().any(is_slow);
+            let is_slow = |request: &ReportRequest| request.process == 1 && request.is_new;
+            let is_awaited = census.requests.iter().any(is_slow);
             [&jobs[0], &jobs[2]].into_iter().for_each(|job| serve(job));
             assert!(census.look(&jobs[0]).is_none(), "no PE waits");
-            let slow = census.asked.iter().find(|asked| asked.process == 1).map(|asked| asked.id);
+            let slow = census
+                .requests
+                .iter()
+                .find(|request| request.process == 1)
+                .map(|request| request.id);
             if is_awaited && slow.is_none() {
-                return; // it was counted
+                return; // the slow process has been counted
             }
             let same = asked.filter(|(id, _)| Some(*id) == slow);
             asked = same.or_else(|| slow.map(|id| (id, Instant::now())));

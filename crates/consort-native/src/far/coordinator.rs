@@ -66,8 +66,8 @@ impl Job {
                 let bytes = name.len() as u64;
                 std::iter::once(bytes).chain(packet::words_of(name.as_bytes())).collect()
             }
-            Request::Block { group, number, holders, asked } => {
-                match directory.allocate((group, number), holders, asked) {
+            Request::Block { group, number, holders, requested } => {
+                match directory.allocate((group, number), holders, requested) {
                     Ok(Allocation { at, fresh }) => vec![TAKEN, at as u64, fresh as u64],
                     Err(HeapError::Exhausted { free, largest, .. }) => {
                         vec![EXHAUSTED, free as u64, largest as u64]
@@ -133,21 +133,22 @@ impl Job {
         &self,
         (group, number): AllocationKey,
         holders: usize,
-        asked: usize,
+        requested: usize,
     ) -> Result<Allocation, HeapError> {
         let heap = self.config().heap_bytes;
-        let request = Request::Block { group, number, holders, asked };
+        let request = Request::Block { group, number, holders, requested };
         match self.decision(request, &[]).ok_or(HeapError::Failed)?[..] {
             [TAKEN, at, fresh] => Ok(Allocation { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
-                Err(HeapError::exhausted(asked, size(free), size(largest), heap))
+                Err(HeapError::exhausted(requested, size(free), size(largest), heap))
             }
             [TOO_MANY, most, _] => Err(HeapError::TooMany { most: size(most) }),
             _ => Err(HeapError::Failed),
         }
     }
 
-    /// Adds a hold to a block. Returns whether it is counted: not once the job has failed.
+    /// Adds a hold to a block. Returns whether the hold is counted. It is not once the job has
+    /// failed.
     pub(crate) fn hold_block(&self, (group, number): AllocationKey) -> bool {
         let Some(far) = self.coordinator() else {
             return self.directory().map(|directory| directory.hold((group, number))).is_some();
@@ -163,7 +164,7 @@ impl Job {
     pub(crate) fn release_block(&self, (group, number): AllocationKey) {
         self.with_far(|far| {
             if far.link().writes.has_pending_puts() {
-                self.settle_far(far); // these puts must not reach those that get the memory next
+                self.settle_far(far); // these puts must not reach the PEs that get the memory next
             }
         });
         match self.coordinator() {
@@ -219,8 +220,8 @@ impl Job {
 
     /// Leaves a group on behalf of one of its members in this process.
     pub(crate) fn leave_group(&self, group: u64) {
-        // The link stays locked, and nothing is stored in the group's memory any more, which
-        // another process may free.
+        // The link stays locked, so that no packet is stored in the group's memory any more:
+        // another process may free it.
         let _link = self.far().map(|far| {
             let mut link = far.link();
             link.leave(group, || self.left(group));
@@ -251,7 +252,8 @@ pub(super) mod tests {
         segment::page::PAGE,
     };
 
-    /// More teams than may be needed until the processes notice that a team can be forgotten.
+    /// After this many teams, all processes have certainly noticed that a freed team can be
+    /// forgotten.
     const TEAMS: u64 = 3_000;
 
     /// The number of looks after which everything that was sent has certainly arrived.
@@ -274,7 +276,7 @@ pub(super) mod tests {
         (0..LOOKS).for_each(|_| job.serve());
     }
 
-    /// A put in flight would overwrite the data of those that get the memory next.
+    /// A put in flight would overwrite the data of the PEs that get the memory next.
     #[test]
     fn memory_is_freed_once_its_puts_arrive() {
         let jobs = three();

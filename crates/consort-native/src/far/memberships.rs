@@ -8,7 +8,7 @@
 //! bound. So groups below the bounds of all PEs that are asking have been left for good, if no PE
 //! of this process is in them.
 //!
-//! Other processes may still have PEs in a group that has been left, and these may wait in vain. To
+//! Other processes may still have PEs in a group that has been left, and these may wait forever. To
 //! detect that, records are kept of newer groups, and of old groups among the last [`MOST_OLD`] to
 //! be left.
 

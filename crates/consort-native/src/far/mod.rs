@@ -3,7 +3,8 @@
 //! Each process has its own segment, laid out for all PEs of the job. A store into the memory of a
 //! far PE goes into the sender's segment, and a packet carries it to the same place in the segment
 //! of that PE's process. So calls wait and receive as they do between threads, and PEs that are
-//! near each other use one memory.
+//! near each other use one memory. No packet arrives by itself: a thread *looks* for packets, that
+//! is, it asks the transport for what has arrived and delivers it.
 //!
 //! | file | what |
 //! | --- | --- |

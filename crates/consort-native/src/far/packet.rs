@@ -259,7 +259,7 @@ fields! {
         /// The name of a number, as bytes. The reply is empty if there is none.
         Name { number: u64 } = 2,
         /// The place of a block of symmetric memory.
-        Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
+        Block { group: u64, number: u64, holders: usize, requested: usize } = 3,
         /// The number of a group that is being formed.
         Group { forming: GroupKey, pes: usize } = 4,
         /// Bytes of some memory. The reply is empty if there is no such memory.

@@ -256,8 +256,8 @@ impl Drop for FarGet<'_> {
     }
 }
 
-/// A transfer: bytes for a far PE leave, or a collective of the transport is in progress. Dropping
-/// it waits until it is done.
+/// A transfer in progress: bytes that are sent to a far PE, or a collective of the transport.
+/// Dropping it waits until it is done.
 pub(crate) struct FarTransfer<'j> {
     job: &'j Job,
     far: &'j Far,
@@ -270,7 +270,8 @@ impl FarTransfer<'_> {
     /// Returns, once, whether the transfer has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         let mut link = self.far.link();
-        let has_ended = |transfer: &mut Transfer| link.is_done(*transfer) && link.is_sound();
+        let has_ended =
+            |transfer: &mut Transfer| link.is_done(*transfer) && link.has_lost_nothing();
         self.transfer.take_if(has_ended).is_some()
     }
 }
@@ -283,8 +284,8 @@ impl Drop for FarTransfer<'_> {
     }
 }
 
-/// Requests that have no other purpose than their replies. Whatever the processes sent before a
-/// reply has arrived before it. Dropping the requests forgets them.
+/// Requests that are sent only for their replies. When a reply arrives, everything that its process
+/// sent before it has arrived. Dropping the requests forgets them.
 pub(crate) struct PendingReplies<'j> {
     job: &'j Job,
     ids: Vec<u64>,
@@ -311,7 +312,7 @@ impl Job {
         PendingReplies { job: self, ids: self.with_far(Far::request_fences) }
     }
 
-    /// Requests a reply from the process of each of the PEs that is far.
+    /// Requests a reply from the process of each far PE among these.
     #[cold]
     pub(crate) fn fence_pes(&self, pes: impl Iterator<Item = Rank>) -> PendingReplies<'_> {
         let ask = |far: &Far| {

@@ -16,7 +16,7 @@ struct PendingRequest {
 pub(super) struct PendingRequests {
     next: u64,
     pending: HashMap<u64, PendingRequest>,
-    /// The last request for what a member of a group publishes, by group and member.
+    /// The last request for the words that a member of a group publishes, by group and member.
     shows: HashMap<(u64, Rank), u64>,
 }
 
@@ -34,8 +34,8 @@ impl PendingRequests {
         self.pending.values().any(|request| request.ends_wait && request.reply.is_none())
     }
 
-    /// Returns the number of a new request for what a member of a group publishes. `None` while the
-    /// reply to the previous one is missing.
+    /// Returns the number of a new request for the words that a member of a group publishes. `None`
+    /// while the reply to the previous one is missing.
     pub(super) fn begin_published(&mut self, group: u64, member: Rank) -> Option<u64> {
         if let Some(&last) = self.shows.get(&(group, member))
             && self.take(last).is_none()
@@ -47,7 +47,7 @@ impl PendingRequests {
         Some(id)
     }
 
-    /// Drops the requests for what members of a group publish.
+    /// Drops the requests for the words that members of a group publish.
     pub(super) fn leave(&mut self, group: u64) {
         for (_, id) in self.shows.extract_if(|(of, _), _| *of == group) {
             self.pending.remove(&id);

@@ -160,7 +160,7 @@ impl Job {
         }
         link.end_pushes();
         if link.transport.is_moving() {
-            far.note_arrival(); // only the transport knows its progress, and it needs looks
+            far.note_arrival(); // a transfer counts as an arrival: its progress needs further looks
         }
         link.flush(); // replies
         look

@@ -1,4 +1,4 @@
-//! Reports of what the PEs of a process wait for, for another process that looks for deadlocks.
+//! Reports of the waits of a process's PEs, for another process that looks for deadlocks.
 //!
 //! A report is made while the link is locked, so nothing is sent or delivered at that time. The
 //! reports of all processes form a snapshot. They are from different times. But each process makes
@@ -22,7 +22,7 @@ use crate::{
     team::memory::{GroupMemory, is_before},
 };
 
-/// The state of a PE. A wait does not include the members of its call.
+/// The state of a PE. It does not list the members of the call in which the PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PeReport {
     Computes,

@@ -20,12 +20,15 @@ struct WriteCounts {
 pub(super) struct Writes {
     by_process: Vec<WriteCounts>,
     /// The requests whether writes to a process are complete, and the number of writes before each.
-    asked: HashMap<u64, (u32, u64)>,
+    requests: HashMap<u64, (u32, u64)>,
 }
 
 impl Writes {
     pub(super) fn new(processes: u32) -> Self {
-        Self { by_process: vec![WriteCounts::default(); processes as usize], asked: HashMap::new() }
+        Self {
+            by_process: vec![WriteCounts::default(); processes as usize],
+            requests: HashMap::new(),
+        }
     }
 
     /// Counts a write to a process's memory.
@@ -65,12 +68,12 @@ impl Writes {
 
     /// Records a request that asks a process whether its writes are complete.
     pub(super) fn note_request(&mut self, id: u64, process: u32) {
-        self.asked.insert(id, (process, self.by_process[process as usize].times));
+        self.requests.insert(id, (process, self.by_process[process as usize].times));
     }
 
     /// Records that a request has been replied to.
     pub(super) fn note_reply(&mut self, id: u64) {
-        if let Some((process, times)) = self.asked.remove(&id) {
+        if let Some((process, times)) = self.requests.remove(&id) {
             let done = &mut self.by_process[process as usize].done;
             *done = times.max(*done);
         }

@@ -54,7 +54,8 @@ impl<'j> OneSided<'j> {
         self.me
     }
 
-    /// Returns the job if it has failed and has far PEs, which then may not have replied.
+    /// Returns the job if it has failed and has far PEs. An operation on a far PE may then be
+    /// incomplete, because no reply has come.
     #[inline]
     #[must_use]
     pub fn failed_far(&self) -> Option<&'j Job> {

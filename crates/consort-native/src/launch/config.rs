@@ -10,7 +10,7 @@ use consort_machine::wait::policy::Waiting;
 /// The shortest and the longest time between two checks by a waiting PE. Finding a deadlock takes
 /// up to eight checks, and should take less than three seconds.
 const CHECK_INTERVAL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(300)];
-/// The share of the interval for each peer. A check takes about 90 ns for each peer.
+/// The interval for each peer, between these limits. A check takes about 90 ns for each peer.
 const PER_PEER: Duration = Duration::from_nanos(500);
 
 /// The configuration of a launch.

@@ -19,7 +19,7 @@ pub struct WaitSnapshot {
     looks: Vec<u64>,
 }
 
-/// How often each PE must have checked during the same wait.
+/// How often each PE must have checked in the same wait.
 const LOOKS: u64 = 4;
 
 impl WaitSnapshot {
@@ -84,7 +84,7 @@ impl Job {
         all.for_word.is_some().then_some(all)
     }
 
-    /// Undoes [`Job::end`]: this process's program goes on, for example after a second
+    /// Undoes [`Job::end`]: this process's program continues, for example after a second
     /// initialization.
     pub fn resume(&self) {
         if let Some(joined) = self.own_joined() {

@@ -67,10 +67,10 @@ impl Job {
         self.segment.at(self.layout.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
     }
 
-    /// Includes a part of a PE's heap, which has been allocated, in core files of this process, up
-    /// to [`Job::shown_bytes`]. Heaps of PEs of other processes are not included. With more than
-    /// 256 PEs no heap is included, because each part takes two of the mappings that a process may
-    /// have.
+    /// Includes a part of a PE's heap in core files of this process, up to [`Job::shown_bytes`].
+    /// Called when the part is allocated. Heaps of PEs of other processes are not included. With
+    /// more than 256 PEs no heap is included, because each part takes two of the mappings that a
+    /// process may have.
     pub fn put_in_cores(&self, pe: Rank, part: Range<usize>) {
         let end = part.end.min(self.shown_bytes());
         if part.start < end && self.shows(pe) {
@@ -78,8 +78,8 @@ impl Job {
         }
     }
 
-    /// Keeps the whole units of a part of a PE's heap, in which nothing is allocated any more, out
-    /// of core files of this process.
+    /// Excludes the whole units of a part of a PE's heap from core files of this process. Called
+    /// when nothing is allocated in the part any more.
     pub fn keep_out_of_cores(&self, pe: Rank, part: Range<usize>) {
         if part.start < self.shown_bytes() && self.shows(pe) {
             self.segment.keep_out_of_cores(self.layout.units_within(pe.index(), part));
@@ -92,9 +92,9 @@ impl Job {
         self.is_here(pe) && (!is_only_process || self.config().pes <= SHOWN_HEAPS)
     }
 
-    /// Returns how many bytes at the beginning of each heap core files may contain. If the memory
-    /// is shared, this is an equal share of 1 GiB, but at least 2 MiB. Otherwise it is the whole
-    /// heap.
+    /// Returns how much of each heap core files may contain, in bytes from its beginning. If the
+    /// memory is shared, each heap gets an equal share of 1 GiB, but at least 2 MiB. Otherwise core
+    /// files may contain the whole heap.
     pub fn shown_bytes(&self) -> usize {
         let config = self.config();
         match config.memory {

@@ -45,7 +45,8 @@ pub(super) struct SegmentLayout {
     unit: usize,
     /// The offset of a PE's static variables from its heap.
     pub(super) statics: usize,
-    /// The number of bytes from the beginning of a PE's heap to the end of what peers access of it.
+    /// The number of bytes of a PE's memory that peers access, counted from the beginning of its
+    /// heap.
     pub(super) memory_bytes: usize,
     /// The offset of the staging of the node's first PE, and the size of each PE's staging.
     pub(super) staging: usize,

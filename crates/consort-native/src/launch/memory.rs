@@ -52,8 +52,8 @@ pub struct FileLocation {
 }
 
 impl SharedFile {
-    /// Returns a number that this process has in common with the processes whose files it can find,
-    /// as far as it can tell. `None` if processes cannot share files.
+    /// Returns a number that is equal in processes that can find each other's files, as far as this
+    /// process can tell. `None` if processes cannot share files.
     #[must_use]
     pub fn host_key() -> Option<u64> {
         system::host_key()

@@ -25,8 +25,8 @@ impl Job {
     ) -> String {
         let index = memory.recent_index(rank, word).filter(|_| self.config().names_places);
         let site = index.and_then(|index| self.sites.site(group, rank, index));
-        // If a later call has replaced the site, that call's predecessor is already in the log, so
-        // `recent_index` does not find this call any more.
+        // A later call may have replaced the site in the meantime. Its log entry has then replaced
+        // that of this call, so `recent_index` no longer finds this call.
         let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));
         site.map_or_else(String::new, |site| format!(" at {}:{}", site.file(), site.line()))
     }

@@ -25,8 +25,8 @@ impl Job {
     }
 
     /// Returns for how long no thread has run a PE, or `None` if a thread runs it. If no thread has
-    /// ever run it, the time counts from the last first arrival of any PE, because starting many
-    /// PEs takes long.
+    /// ever run it, the time counts from the latest moment at which some PE arrived for the first
+    /// time, because starting many PEs takes long.
     pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
         let since = match self.states[pe.index()].absent_since.load(Relaxed) {
             PRESENT => return None,

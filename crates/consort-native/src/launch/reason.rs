@@ -304,8 +304,8 @@ mod tests {
         for failure in failures(5000, 1000).into_iter().filter(has_text) {
             let words = encode(&failure);
             assert!(words.len() <= REASON_WORDS);
-            let told = decode(&words).expect("a failure").to_string();
-            assert!(told.contains("ä...") && !told.contains(char::REPLACEMENT_CHARACTER));
+            let text = decode(&words).expect("a failure").to_string();
+            assert!(text.contains("ä...") && !text.contains(char::REPLACEMENT_CHARACTER));
         }
         assert_eq!(beginning("äöü", 3), "ä");
     }

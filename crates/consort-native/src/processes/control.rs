@@ -22,7 +22,8 @@ pub(super) const VARIABLE: &str = "CONSORT_LAUNCH";
 
 /// The maximum number of processes of a launcher.
 pub(super) const MOST_PROCESSES: usize = 1024;
-/// The number of launches that processes may be in or behind at the same time.
+/// The number of launches that the control block holds. Processes may be in different launches, but
+/// the fastest is fewer than this many ahead of the slowest.
 const LAUNCHES: usize = 4;
 
 /// The control block, at the beginning of the file.
@@ -171,8 +172,8 @@ impl ProcessSlot {
         ProcessEnd::of_word(self.lost.load(SeqCst))
     }
 
-    /// Returns why launch `number` cannot go on without the process, if the process has ended too
-    /// early for it.
+    /// Returns why launch `number` cannot continue without the process, if the process has ended
+    /// too early for it.
     pub(super) fn is_missed(&self, number: u32) -> Option<String> {
         let end = self.lost()?;
         let (begun, ended) = (self.begun.load(SeqCst), self.ended.load(SeqCst));

@@ -164,8 +164,8 @@ impl Member {
     /// Returns this process as a member of its launcher's job, or `None` if no launcher started it.
     ///
     /// # Errors
-    /// When the environment or the launcher's memory is not as a launcher leaves it, or another
-    /// process already runs this PE.
+    /// When the environment variable or the launcher's memory is invalid, or another process
+    /// already runs this PE.
     pub fn here() -> Result<Option<Arc<Self>>, JoinError> {
         static HERE: OnceLock<Result<Option<Arc<Member>>, JoinError>> = OnceLock::new();
         let held = hold_forks();
@@ -183,9 +183,9 @@ impl Member {
     /// Reports to the launcher of this process, if there is one, that the process runs its own PEs.
     /// The launcher warns about that if no process becomes a PE of its job.
     pub fn is_alone() {
-        static TOLD: Once = Once::new();
+        static REPORTED: Once = Once::new();
         let _hold = hold_forks();
-        TOLD.call_once(|| {
+        REPORTED.call_once(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             // A variable that no launcher has set does not apply to this process.
             if let Some(Ok(own)) = text.map(|text| Self::open(&text)) {

@@ -23,7 +23,7 @@ const LOOKS: u32 = 10_000;
 /// The states of an entry.
 const FREE: u32 = 0;
 const WRITING: u32 = 1;
-const THERE: u32 = 2;
+const COMPLETE: u32 = 2;
 
 #[repr(C)]
 pub(super) struct Reports([ReportSlot; ENTRIES]);
@@ -45,12 +45,12 @@ impl ReportSlot {
             word.store(u64::from_le_bytes(all), Relaxed);
         }
         // Release: a reader that sees the state sees the text.
-        self.state.store(THERE, Release);
+        self.state.store(COMPLETE, Release);
     }
 
     fn text(&self) -> Option<String> {
         // Acquire: as above.
-        if self.state.load(Acquire) != THERE {
+        if self.state.load(Acquire) != COMPLETE {
             return None;
         }
         let bytes: Vec<u8> =

@@ -86,7 +86,7 @@ impl Backing {
     }
 }
 
-/// Keeps a forked child away from the file, which belongs to the parent.
+/// Fails in a forked child, because the file belongs to the parent.
 fn ensure_own(
     shared: &dyn GrowableFile,
     call: &'static str,

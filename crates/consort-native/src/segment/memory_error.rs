@@ -7,7 +7,7 @@ use consort_machine::limits::{MemoryLimit, RefusedRequest, left, memory_left, re
 use super::origin::Origin;
 use crate::system::allocator;
 
-/// The address space that is left to the program when a job is set up, in bytes.
+/// The address space that a new job leaves for the program, in bytes.
 const PROGRAM: usize = 16 << 20;
 
 /// The size in bytes of a standard library thread's stack, including what the C library maps for

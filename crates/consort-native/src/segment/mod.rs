@@ -6,8 +6,8 @@
 //! commitment (`MAP_NORESERVE`). Core files contain only the parts of it that are explicitly
 //! included. On other systems it comes from the allocator.
 //!
-//! The size follows from what a job needs at the start. Later needs are met by *extents*, which are
-//! separate segments.
+//! The size follows from the needs of a job at its start. Memory that the job needs later comes
+//! from *extents*, which are separate segments.
 //!
 //! | file | what |
 //! | --- | --- |

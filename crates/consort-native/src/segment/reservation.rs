@@ -69,15 +69,15 @@ impl Segment {
         origin: Origin,
         object: &str,
     ) -> Result<Self, Box<MemoryError>> {
-        let asked = bytes;
-        let refused = |error: &io::Error| MemoryError::of("mmap", object, asked, error);
+        let requested = bytes;
+        let refused = |error: &io::Error| MemoryError::of("mmap", object, requested, error);
         let whole = bytes.checked_next_multiple_of(PAGE);
         let bytes = whole.ok_or_else(|| refused(&out_of_memory()))?;
         if origin == Origin::Shared {
             let file = process::memory_file();
             let file = file.map_err(|error| MemoryError::of("memfd_create", object, 0, &error))?;
             process::extend(&file, bytes as u64)
-                .map_err(|error| MemoryError::of("ftruncate", object, asked, &error))?;
+                .map_err(|error| MemoryError::of("ftruncate", object, requested, &error))?;
             return Self::map_at(placement, &Arc::new(file), 0, bytes, object, None);
         }
         let base = memory::reserve(bytes, placement).map_err(|error| refused(&error))?;

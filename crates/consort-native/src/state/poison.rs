@@ -18,7 +18,7 @@ use consort_machine::sync::{AtomicU32, AtomicU64, yield_now};
 
 pub(crate) const REASON_WORDS: usize = 1024;
 
-const SOUND: u32 = 0;
+const NOT_FAILED: u32 = 0;
 const CLAIMED: u32 = 1;
 const FAILED: u32 = 2;
 
@@ -34,7 +34,7 @@ impl PoisonFlag {
     /// Returns whether the job has failed.
     #[inline(always)]
     pub fn is_raised(&self) -> bool {
-        self.0.load(Relaxed) != SOUND
+        self.0.load(Relaxed) != NOT_FAILED
     }
 }
 
@@ -63,7 +63,7 @@ impl<const WORDS: usize> Poison<WORDS> {
     /// failed it. Truncates a reason that is too long.
     pub fn claim(&self, reason: &[u64]) -> bool {
         let state = &self.flag.0;
-        if state.compare_exchange(SOUND, CLAIMED, Relaxed, Relaxed).is_err() {
+        if state.compare_exchange(NOT_FAILED, CLAIMED, Relaxed, Relaxed).is_err() {
             return false;
         }
         for (word, &value) in self.reason.iter().zip(reason) {
@@ -81,9 +81,9 @@ impl<const WORDS: usize> Poison<WORDS> {
         self.reason.first().filter(|_| is_there).map(|word| word.load(Relaxed))
     }
 
-    /// Fails the job for a one-word reason, unless it has already failed. Only for a forked child,
-    /// which uses its copy of the memory alone: a parent's thread that was writing a reason does
-    /// not exist in the child.
+    /// Fails the job for a one-word reason, unless it has already failed. Only for a forked child.
+    /// It is the only user of its copy of the memory: if a thread of the parent was writing a
+    /// reason, that thread does not exist in the child.
     pub fn claim_alone(&self, reason: u64) {
         if self.flag.0.load(Relaxed) != FAILED {
             self.reason[0].store(reason, Relaxed);

@@ -131,9 +131,10 @@ impl Group {
         (name, Members::of(absent.len(), absent))
     }
 
-    /// Fails the job if this member has waited for the job's limit, and members that no thread has
-    /// run for as long hold it up. In `call`, each member that has not begun the call holds it up.
-    /// Outside of calls, only all other members together do.
+    /// Fails the job if this member has waited for as long as the job's limit allows, because of
+    /// members that no thread has run for at least as long. In `call`, it may wait because of any
+    /// member that has not begun the call. Outside of calls, it counts as waiting for all other
+    /// members together.
     #[cold]
     pub(crate) fn check_present(&self, call: Option<u64>, waited: Duration) {
         let Some(limit) = self.job.config().joining.filter(|&limit| waited >= limit) else {

@@ -6,7 +6,7 @@
 //! | `group` | a group as one member sees it |
 //! | `matching` | checks that members make the same calls |
 //! | `message` | the names of messages between two members |
-//! | `notify` | notifies members of what was stored for them |
+//! | `notify` | notifies members of words that were stored for them |
 
 pub(crate) mod group;
 mod matching;

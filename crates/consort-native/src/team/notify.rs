@@ -1,4 +1,4 @@
-//! Notifies members of what was stored for them; sends packets to far members.
+//! Notifies members of words that were stored for them. Sends packets to far members.
 
 use consort_fabric::Rank;
 
@@ -13,8 +13,9 @@ pub(crate) struct MemberFence<'g> {
 }
 
 impl MemberFence<'_> {
-    /// Returns whether all had replied before the previous check. If so, everything that arrived
-    /// before the replies has been looked for since, and the PE's own operations have processed it.
+    /// Returns whether all had replied before the previous check. If so, this process has since
+    /// looked for everything that arrived before the replies, and the PE's own operations have
+    /// processed it.
     pub(crate) fn is_over(&mut self) -> bool {
         std::mem::replace(&mut self.is_over, self.replies.are_all_there())
     }

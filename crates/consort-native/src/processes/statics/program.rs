@@ -121,7 +121,8 @@ impl WritableData {
         let referred = unsafe { stdout }.addr();
         let of_libc = [referred, (&raw const environ).addr()];
         if is_static && of_libc.iter().any(|address| self.holds(*address)) {
-            self.chunks.clear(); // an unusual order: it is not known which variables are whose
+            // An unusual order: the variables of the program and of the C library are mixed.
+            self.chunks.clear();
         }
     }
 
@@ -192,8 +193,8 @@ impl LoadedObject<'_> {
     }
 }
 
-/// The findings in the loaded objects, in the order in which they were loaded: an object that
-/// another needs comes after it.
+/// The results of a walk over the loaded objects. They are visited in the order in which they were
+/// loaded, so an object comes before the objects that it needs.
 #[derive(Default)]
 struct ObjectSearch {
     data: WritableData,

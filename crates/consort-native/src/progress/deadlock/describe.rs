@@ -1,4 +1,4 @@
-//! Describes in words where and for what a PE waits.
+//! Describes a wait of a PE as text: where the PE waits, and for what.
 
 use consort_fabric::Rank;
 

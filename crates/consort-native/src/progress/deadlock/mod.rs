@@ -1,4 +1,4 @@
-//! Deadlock detection: finds and reports PEs that wait in vain. They wait for each other in calls
+//! Deadlock detection: finds and reports PEs that wait forever. They wait for each other in calls
 //! of different teams, for a word that no PE is left to change, or in a call for more than its
 //! algorithm sends.
 //!
@@ -58,7 +58,7 @@ pub(crate) struct DeadlockDetector {
 impl DeadlockDetector {
     /// Records that PE `me` has polled and still waits, in a call of the group or, if `call` is
     /// `None`, for a word. `shares` means that other threads have handles to its memory. Fails the
-    /// job if PEs wait in vain.
+    /// job if PEs wait forever.
     #[cold]
     pub(crate) fn note_poll(
         &mut self,
@@ -99,7 +99,7 @@ impl DeadlockDetector {
         }
     }
 
-    /// Looks for PEs that wait in vain, if all PEs share memory.
+    /// Looks for PEs that wait forever, if all PEs share memory.
     fn look(&mut self, job: &Job) -> Option<Failure> {
         let now = snapshot(job, &job.directory()?)?;
         let verdict = self.suspects.judge(&now)?;

@@ -1,4 +1,5 @@
-//! A snapshot of what all PEs of a job do: which of them wait, and for what.
+//! A snapshot of the states of all PEs of a job: which of them wait, and in which call or for which
+//! word.
 
 use std::collections::{BTreeMap, BTreeSet};
 

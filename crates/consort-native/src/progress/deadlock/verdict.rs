@@ -1,4 +1,4 @@
-//! Decides from three snapshots whether PEs wait in vain.
+//! Decides from three snapshots whether PEs wait forever.
 //!
 //! The parts of a snapshot may be from different times, but all parts of the next snapshot are
 //! later. So whatever two successive snapshots agree on was true at one moment in between. By then
@@ -15,7 +15,7 @@ use super::snapshot::{Activity, PeStatus, Snapshot};
 /// How often each PE must have polled since the second snapshot that has the same stuck PEs.
 const BEATS: u64 = 4;
 
-/// The reason why PEs wait in vain.
+/// The reason why PEs wait forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A PE waits for a word that no PE is left to change. `other` is another waiting PE, if there
@@ -77,7 +77,7 @@ fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
     now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
 }
 
-/// Returns why these stuck PEs wait in vain.
+/// Returns why these stuck PEs wait forever.
 fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
     if let Some(&waiting) = stuck.iter().find(|pe| now.is_for_word(**pe)) {
         let other = stuck.iter().copied().find(|pe| *pe != waiting);

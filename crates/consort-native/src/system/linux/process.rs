@@ -64,8 +64,8 @@ pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
     })
 }
 
-/// Returns a hash of what processes must have in common to find each other's files. It differs
-/// between machines, as far as the process can tell.
+/// Returns a hash of everything that must be equal in processes that find each other's files. It
+/// differs between machines, as far as the process can tell.
 pub(crate) fn host_key() -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     fs::read("/proc/sys/kernel/random/boot_id").ok()?.hash(&mut hasher);
