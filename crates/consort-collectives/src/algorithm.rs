@@ -93,7 +93,7 @@ pub enum Direction {
     Neither,
 }
 
-/// The reason why no plan can be made of a candidate.
+/// The reason why a candidate has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// No algorithm has that name.
@@ -161,9 +161,10 @@ pub trait Algorithm: 'static {
     const NAME: &'static str;
     /// The direction in which data moves.
     const DIRECTION: Direction = Direction::Neither;
-    /// Whether the root accesses its own data in no order with the messages: before the first
-    /// message that moves up to it, or after the last one that moves down.
-    const ROOT_ACTS_APART: bool = false;
+    /// Whether messages do not order the root's accesses to its own data. The root may then access
+    /// the data before the first message that moves up to it, or after the last one that moves
+    /// down.
+    const ROOT_ACCESS_IS_UNORDERED: bool = false;
     /// Whether it never reads a part of a contribution after it has written that part of the
     /// result. If so, the result may replace the contribution; see [`Setting::contribution`].
     const IN_PLACE: bool = false;

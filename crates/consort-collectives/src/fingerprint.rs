@@ -17,9 +17,9 @@ use crate::{Algorithm, Setting, Visitor, algorithm::schedule, visit};
 /// The largest teams whose schedules are compared: the time is proportional to all schedules.
 const MOST_PES: u32 = 32;
 
-/// Returns a number for what `candidate` does on all PEs in `call`. Candidates of one collective
-/// with equal numbers differ only in their names. Returns `None` for teams of more than 32 PEs, or
-/// if the candidate cannot serve the call.
+/// Returns a number for the actions of `candidate` on all PEs in `call`. Candidates of one
+/// collective with equal numbers differ only in their names. Returns `None` for teams of more than
+/// 32 PEs, or if the candidate cannot serve the call.
 #[must_use]
 pub fn fingerprint(
     call: &CallSpec,
@@ -42,7 +42,7 @@ impl Visitor for FingerprintVisitor<'_> {
         let Self(setting, candidate) = self;
         let mut hashed = TextHash(DefaultHasher::new());
         let (kind, direction) = (type_name::<A::Schedule>(), A::DIRECTION);
-        write!(hashed, "{kind} {direction:?} {}", A::ROOT_ACTS_APART).ok()?;
+        write!(hashed, "{kind} {direction:?} {}", A::ROOT_ACCESS_IS_UNORDERED).ok()?;
         for rank in (0..setting.call.pes).map(Rank) {
             let schedule = schedule::<A>(&setting.at(rank), candidate).ok()?;
             let (steps, synchronizes) = (A::steps(&schedule), A::synchronizes(&schedule));

@@ -167,7 +167,8 @@ impl QuarterCredits {
         })
     }
 
-    /// Returns how many quarters ago a peer entered a quarter by giving the credits awaited now.
+    /// Returns by how many quarters the next one follows the quarter that a peer enters when it
+    /// gives the credits that are awaited now.
     #[must_use]
     pub const fn quarters_since(&self) -> u64 {
         if self.passes_on || self.awaits_groups { 1 } else { 2 }

@@ -53,7 +53,7 @@ impl<A: Algorithm> Plan<A> {
         let entry_and_exit = if A::synchronizes(&schedule) {
             None
         } else {
-            EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACTS_APART)?
+            EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACCESS_IS_UNORDERED)?
         };
         Ok(Self { schedule, entry_and_exit })
     }
@@ -98,7 +98,7 @@ impl EntryAndExit {
         setting: &Setting,
         barrier: &Candidate,
         direction: Direction,
-        root_acts_apart: bool,
+        root_access_is_unordered: bool,
     ) -> Result<Option<Box<Self>>, PlanError> {
         let call = &setting.call;
         if !call.has_barrier() {
@@ -115,11 +115,11 @@ impl EntryAndExit {
             let signals = matches!(barrier, Synchronizer::Signals(..));
             if signals { (Some(barrier), None) } else { (None, Some(barrier)) }
         } else {
-            // If data moves up, a root that acts apart waits for the signal that it may begin; if
-            // data moves down, it signals when it is done.
-            let direction_of = |apart| {
-                let is_apart = root_acts_apart && direction == apart;
-                if is_apart { Direction::Neither } else { direction }
+            // Messages may not order the root's own accesses. If data moves up, such a root waits
+            // for a signal that it may begin. If data moves down, it signals when it is done.
+            let direction_of = |unordered| {
+                let is_unordered = root_access_is_unordered && direction == unordered;
+                if is_unordered { Direction::Neither } else { direction }
             };
             let entry = (call.sync.entry == SyncMode::All)
                 .then(|| barrier_for(direction_of(Direction::Up), true, 0));

@@ -300,7 +300,8 @@ mod tests {
         }
     }
 
-    /// Messages that do not fit are divided, so rounds serve in small inboxes on every PE.
+    /// Messages that do not fit are divided, so algorithms in rounds work with small inboxes on
+    /// every PE.
     #[test]
     fn rounds_serve_in_small_inboxes() {
         let always: fn(u32) -> bool = |_| true;

@@ -59,8 +59,8 @@ impl Setting {
         Self { rank, ..self }
     }
 
-    /// Returns whether twice the data that a PE contributes or receives is addressable: algorithms
-    /// compute offsets up to that.
+    /// Returns whether offsets up to twice the data that a PE contributes or receives fit in a
+    /// `usize`, because algorithms compute such offsets.
     #[must_use]
     pub fn is_addressable(&self) -> bool {
         let all = self.call.bytes.checked_mul(2 * self.call.pes as usize);

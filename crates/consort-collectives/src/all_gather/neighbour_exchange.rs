@@ -36,8 +36,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let Span { at, .. } = setting.target_block(2 * pair);
         vec![Span::target(at, 2 * bytes)]
     };
-    // This PE's pair, and the pair whose blocks it receives in a round. Pairs that arrive from one
-    // side are further and further away on that side.
+    // This PE's pair, and the pair whose blocks it receives in a round. From each side, blocks of
+    // nearer pairs arrive first.
     let mine = rank.0 / 2;
     let news = |round: u32| {
         let (far, is_from_other) = (round.div_ceil(2) % pairs, round % 2 == 1);

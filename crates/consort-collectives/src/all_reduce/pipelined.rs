@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Pipelined;
 
-/// The duration of a call, as a share of the two phases one after the other. (Simulated on Cray XT4
+/// The duration of a call, relative to the two phases one after the other. (Simulated on Cray XT4
 /// and Ranger: 0.6 to 0.75; measured between two threads: 0.8 and less.)
 const OVERLAP: f64 = 0.75;
 

@@ -36,8 +36,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let each = bytes.div_ceil(element).div_ceil(pes as usize) * element;
     let buffers = Buffers::new(setting, 2 * (pes - 1), each, 1, 1)?;
     let own = setting.contribution();
-    // The block `before` places before this PE's own, in its contribution; blocks are alike on all
-    // PEs.
+    // Returns the block of the PE `before` ranks before this one, in the contribution. Blocks have
+    // the same lengths on all PEs.
     let block = |before: u32| {
         let index = rank.plus(u64::from(2 * pes - before), pes).index();
         let at = (index * each).min(bytes);

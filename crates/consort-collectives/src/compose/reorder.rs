@@ -17,11 +17,12 @@ pub(super) struct Reorder {
     bytes: usize,
     /// Bytes of a piece of a block.
     piece: usize,
-    /// The number of each block before and after, in the order of the copies.
+    /// The copies in order. Each is from the block with the first number to the place of the block
+    /// with the second.
     moves: Vec<[u32; 2]>,
 }
 
-/// The number that stands for the spare memory.
+/// The number of the spare memory.
 const SPARE: u32 = u32::MAX;
 
 /// Returns the moves within one buffer that fill block `k` with block `order[k]`.

@@ -15,14 +15,14 @@ pub struct Sub {
     pub(crate) buffers: Buffers,
 }
 
-/// The places of the buffers of a part.
+/// The source and the target of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffers {
     pub(crate) source: Buffer,
     pub(crate) target: Buffer,
 }
 
-/// The buffers of the PEs of a part: the one of PE `i` begins at `first + i * apart` of a place.
+/// A buffer on each PE of a part. On PE `i` it begins at offset `first + i * apart` of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     pub(crate) place: Place,
@@ -31,7 +31,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Returns the buffer of PE `index`, for a part whose PEs all know it.
+    /// Returns a buffer that begins on each PE where this one begins on PE `index`.
     pub(crate) const fn on(self, index: u32) -> Self {
         Self { first: self.first + index as usize * self.apart, apart: 0, ..self }
     }

@@ -20,11 +20,11 @@
 //! | reduce-scatter | reduce | reduce-scatter | scatter |
 //!
 //! If parts gather or scatter, the blocks of a node go across as one, and all nodes must have the
-//! same number of PEs. Leaders reorder blocks before and after if that is not rank order. Data that
-//! has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than half
-//! of the scratch memory, whose part across then works in place. Otherwise it lies at the end of
-//! the accumulator, and data to be scattered down at the end of the memory for incoming messages:
-//! both fit there and move by messages only. On `Nodes::InTurn`, operators must be commutative.
+//! same number of PEs. If this order is not that of the ranks, leaders reorder the blocks before
+//! and after. In an all-gather, and in an all-reduce of more than half of the scratch memory, data
+//! that has gone up lies in the leader's target. Otherwise it lies at the end of the accumulator,
+//! and data to be scattered down at the end of the memory for incoming messages: both fit there,
+//! and move by messages only. On `Nodes::InTurn`, operators must be commutative.
 //!
 //! The parts share the call: each has a third of the inbox, and its own counters. The first has the
 //! caller's entry mode and the last its exit mode; between them, a PE's buffers are its own.
@@ -126,8 +126,8 @@ impl<L: Levels + Debug> TwoLevel<L> {
         part_of::<Self>(candidate, L::PARTS[..level].iter().flatten().count())
     }
 
-    /// Returns the modes of the parts. Data that is reordered at the end is used only by its PE
-    /// then.
+    /// Returns the modes of the parts. If a leader reorders its data after the last part, that part
+    /// exits with mode Mine, because no peer may access the data during the reordering.
     fn sync(sync: SyncModes, reorders_after: bool) -> [SyncModes; 3] {
         std::array::from_fn(|level| {
             let is_first = L::PARTS[..level].iter().all(Option::is_none);
@@ -147,7 +147,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         // If the data is long, scratch memory would have to hold more than one copy.
         let in_place = Self::is(1, Collective::AllReduce) && call.bytes > scratch_bytes / 2;
         let is_kept = Self::has(0) && !gathers_all && !in_place || volume.rows > 0;
-        let kept_blocks = if is_kept { volume.raised } else { 0 };
+        let kept_blocks = if is_kept { volume.gathered } else { 0 };
         let kept = call.bytes.checked_mul(kept_blocks.max(volume.scattered))?;
         let scratch_bytes = scratch_bytes.checked_sub(kept)? / LINE_BYTES * LINE_BYTES;
         // Reordering needs some spare memory.
@@ -158,10 +158,10 @@ impl<L: Levels + Debug> TwoLevel<L> {
             [Place::Accumulator, Place::Incoming].map(|place| Buffer::new(place, scratch_bytes));
         let own_node = nodes.node(rank.0);
         let apart = if gathers_all { bytes[1] } else { 0 };
-        let raised = if is_kept { accumulator } else { Buffer { apart, ..target } };
-        let up = Buffers { source, target: raised.on(own_node) };
+        let gathered = if is_kept { accumulator } else { Buffer { apart, ..target } };
+        let up = Buffers { source, target: gathered.on(own_node) };
         let across = Buffers {
-            source: if Self::has(0) || is_kept { raised } else { source },
+            source: if Self::has(0) || is_kept { gathered } else { source },
             target: if Self::is(2, Collective::Scatter) { incoming } else { target },
         };
         // The root of a broadcast has no target.

@@ -7,15 +7,15 @@ use consort_fabric::{Collective, Nodes};
 pub(super) struct Volume {
     /// The size of one block in each part.
     pub(super) blocks: [usize; 3],
-    /// The data that a leader has before its part across.
-    pub(super) raised: usize,
+    /// The data that a leader has gathered before its part across.
+    pub(super) gathered: usize,
     /// The data that a leader scatters down; 0 if it broadcasts.
     pub(super) scattered: usize,
-    /// The number of raised rows, each with one block per PE, that leaders reorder; 0 if they
-    /// reorder nothing.
+    /// The number of gathered rows, each with one block per PE, that leaders reorder before the
+    /// part across; 0 if they reorder nothing.
     pub(super) rows: usize,
-    /// The number of columns, each with one block from every PE, that have come across and that
-    /// leaders turn into rows; 0 if they reorder nothing.
+    /// The number of columns, each with one block from every PE, that leaders turn into rows after
+    /// the part across; 0 if they reorder nothing.
     pub(super) columns: usize,
 }
 
@@ -30,11 +30,11 @@ impl Volume {
         let (count, members) = (nodes.count(pes), nodes.members(0, pes).count);
         let [up, across, down] = parts;
         let given = collective.source_blocks(pes, up.is_none()) as usize;
-        let raised = given * up.map_or(1, |up| up.target_blocks(members, true)) as usize;
+        let gathered = given * up.map_or(1, |up| up.target_blocks(members, true)) as usize;
         let [sent, received] = across.map_or([0; 2], |across| {
             [across.source_blocks(count, true), across.target_blocks(count, true)]
         });
-        let block = raised / sent.max(1) as usize;
+        let block = gathered / sent.max(1) as usize;
         let lowered = collective.target_blocks(pes, false) as usize;
         let scatters = down == Some(Collective::Scatter);
         // The blocks of a node are adjacent if its ranks are, and if there is one block per rank.
@@ -42,9 +42,9 @@ impl Volume {
             |blocks| if blocks > 1 || matches!(nodes, Nodes::InTurn(_)) { blocks } else { 0 };
         Self {
             blocks: [given, block, lowered],
-            raised,
+            gathered,
             scattered: if scatters { lowered * members as usize } else { 0 },
-            rows: if sent > 1 { reorders(raised / pes as usize) } else { 0 },
+            rows: if sent > 1 { reorders(gathered / pes as usize) } else { 0 },
             columns: if received > 1 { reorders(block / members as usize) } else { 0 },
         }
     }

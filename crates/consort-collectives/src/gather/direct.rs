@@ -23,7 +23,7 @@ pub struct Direct;
 impl Algorithm for Direct {
     const NAME: &'static str = "direct";
     const DIRECTION: Direction = Direction::Up;
-    const ROOT_ACTS_APART: bool = true;
+    const ROOT_ACCESS_IS_UNORDERED: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = RootedCopy;
 

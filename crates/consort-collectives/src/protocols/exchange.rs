@@ -204,7 +204,8 @@ impl Round {
 /// `to`, and receives from `to` or from the PE at the same distance on the other side.
 ///
 /// If two PEs send to each other, the lower one sends first. In a ring with steps of `d`, every
-/// second PE sends first as far as the number of PEs is even, so some PE always receives.
+/// second PE sends first. Two neighbours do the same only where the ring closes, if its number of
+/// PEs is odd. So some PE always receives.
 #[must_use]
 pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
     let distance = (to.0 + pes - rank.0) % pes;

@@ -62,7 +62,7 @@ mod tests {
                         }
                     }
                 }
-                assert!(heard.iter().all(|&who| who.count_ones() == pes), "{pes} {radix}");
+                assert!(heard.iter().all(|&known| known.count_ones() == pes), "{pes} {radix}");
             }
         }
     }

@@ -83,8 +83,8 @@ impl Algorithm for Direct {
         let combining = passes * bytes / model.pull_gbps + again + blocks;
         let said = query.sync.entry == SyncMode::Mine || query.sync.exit == SyncMode::Mine;
         if query.symmetric && !said && (query.pes > 2 || query.sync == SyncModes::LOOSE) {
-            // Measured between two PEs: the cost apart from combining, for the fences and turns of
-            // a call.
+            // Measured between two PEs: the cost of a call in addition to combining, for its fences
+            // and waits.
             return model.transfer_ns / 2.0 + combining;
         }
         if query.symmetric && query.sync.exit == SyncMode::None {

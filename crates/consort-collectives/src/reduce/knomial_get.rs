@@ -80,7 +80,7 @@ impl Schedule {
 impl Algorithm for KnomialGet {
     const NAME: &'static str = "knomial_get";
     const DIRECTION: Direction = Direction::Up;
-    const ROOT_ACTS_APART: bool = true;
+    const ROOT_ACCESS_IS_UNORDERED: bool = true;
     const PARAMETERS: &'static [Parameter] = &[
         Parameter { name: "largest_first", values: &[0, 1], range: (0, 1) },
         Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) },

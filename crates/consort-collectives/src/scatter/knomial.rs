@@ -67,7 +67,7 @@ fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
 impl<T: Tree> Algorithm for DownTree<T> {
     const NAME: &'static str = T::NAME;
     const DIRECTION: Direction = Direction::Down;
-    const ROOT_ACTS_APART: bool = true;
+    const ROOT_ACCESS_IS_UNORDERED: bool = true;
     const PARAMETERS: &'static [Parameter] = T::PARAMETERS;
     type Schedule = Rounds;
 

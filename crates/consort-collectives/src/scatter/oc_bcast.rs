@@ -56,7 +56,7 @@ pub struct Schedule {
 impl Algorithm for OcBcast {
     const NAME: &'static str = "oc_bcast";
     const DIRECTION: Direction = Direction::Down;
-    const ROOT_ACTS_APART: bool = true;
+    const ROOT_ACCESS_IS_UNORDERED: bool = true;
     const PARAMETERS: &'static [Parameter] = relay::PARAMETERS;
     type Schedule = Schedule;
 
