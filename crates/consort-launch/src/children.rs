@@ -10,12 +10,12 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper,
 
 use crate::system::send;
 
-/// The longest time to end the remaining processes.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long [`kill_all`] tries to end the remaining processes.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Makes this process inherit processes whose parents end.
 pub(crate) fn inherit() {
-    // Old systems do not support it; descendants of a killed process may then go on.
+    // Old systems do not support it; descendants of a killed process may then continue.
     let _ = set_child_subreaper(Some(getpid()));
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn next_ended() -> Option<(Pid, ProcessEnd)> {
 /// Kills this process's children and their descendants, except those in `spared`.
 pub(crate) fn kill_all(spared: &[Pid]) {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < KILL_LIMIT {
         while next_ended().is_some() {}
         // By now this includes processes that have lost their parent.
         let mut left = children();

@@ -68,9 +68,9 @@ fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<ProcessEnd> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(of_call("poll", &error.into())),
         }
-        while let Some(came) = signals.next() {
-            if came.number != libc::SIGCHLD && !came.from_terminal {
-                system::send(launcher, came.number);
+        while let Some(signal) = signals.next() {
+            if signal.number != libc::SIGCHLD && !signal.from_terminal {
+                system::send(launcher, signal.number);
                 // Otherwise a stopped launcher would not receive the signal.
                 system::send(launcher, libc::SIGCONT);
             }

@@ -1,6 +1,6 @@
 //! PEs that the launcher's children have started: a shell, say, or a debugger runs them.
 //!
-//! Only their parents learn how they end. The launcher learns that they end.
+//! The launcher learns only that they have ended. How they have ended, only their parents learn.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn grandchild_ends_are_notified_or_polled() {
-        for is_told in [true, false] {
+        for has_pidfd in [true, false] {
             let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
             let process = Pid::from_child(&child);
             let mut all = Grandchildren::default();
             all.note(Rank(3), process);
             assert!(all.descriptors().count() == 1 && !all.must_be_polled());
-            if !is_told {
+            if !has_pidfd {
                 all.0[0].state = GrandchildState::Polled;
                 assert!(all.must_be_polled());
             }

@@ -20,7 +20,7 @@ pub struct Launch {
     pub tags: bool,
     /// How long the job may take.
     pub timeout: Option<Duration>,
-    /// How long the others may go on after one has failed.
+    /// How long the others may continue after one has failed.
     pub grace: Duration,
     /// The program.
     pub program: OsString,

@@ -7,10 +7,10 @@
 //! An incomplete line that was passed on *holds* its stream: output of other processes waits in
 //! their pipes until the line ends. The line gives way when its process pauses, has written to it
 //! for a long time, or ends, so no process waits for ever. Waiting for a slow reader counts as
-//! neither. Output of others then follows it directly, as under `mpirun` and `srun`, and so does
-//! the rest of the line, which no longer holds the stream. Only tags and the launcher's own
-//! messages begin on a new line. The process that was read longest ago is read first, so all get
-//! their turn.
+//! neither. Output of other processes then follows it directly, as under `mpirun` and `srun`. The
+//! rest of the line follows that output, and no longer holds the stream. Only tags and the
+//! launcher's own messages begin on a new line. The process that was read longest ago is read
+//! first, so all get their turn.
 //!
 //! Output for which a stream has no room is buffered, up to a limit. Then the processes that write
 //! to this stream wait, as they would if they wrote to it directly.
@@ -27,13 +27,14 @@ use rustix::fs::fstat;
 use crate::sink::Sink;
 
 /// How long an incomplete line waits before it is passed on.
-const PATIENCE: Duration = Duration::from_millis(200);
+const LINE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest pause within an incomplete line that holds its stream.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest time that a line may hold its stream.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The part of one wait for a reader that counts as time in which a line holds its stream.
-const COUNTED: Duration = Duration::from_millis(100);
+/// If a line holds its stream while the launcher waits for a reader, at most this much of the wait
+/// counts as holding.
+const MOST_COUNTED: Duration = Duration::from_millis(100);
 /// The most bytes that are read at once; an incomplete line of this length is passed on.
 const BYTES: usize = 64 << 10;
 
@@ -49,7 +50,7 @@ pub(crate) struct Source {
     stream: Box<dyn Stream>,
     incomplete: Vec<u8>,
     /// When its last data arrived.
-    came: Instant,
+    last_data: Instant,
     /// Whether the beginning of its current line has been passed on.
     is_open: bool,
     /// Whether another process has written since that.
@@ -75,12 +76,12 @@ struct OpenLine {
 struct LineHold {
     began: Instant,
     /// When the last data of the line arrived.
-    came: Instant,
+    last_data: Instant,
 }
 
 impl LineHold {
     fn until(&self) -> Instant {
-        (self.came + PAUSE).min(self.began + LONGEST)
+        (self.last_data + PAUSE).min(self.began + LONGEST)
     }
 }
 
@@ -99,18 +100,18 @@ pub(crate) struct Output {
 
 impl Source {
     pub(crate) fn new(rank: Rank, is_error: bool, stream: Box<dyn Stream>) -> Self {
-        let (incomplete, came) = (Vec::new(), Instant::now());
-        Self { rank, is_error, stream, incomplete, came, is_open: false, gave_way: false }
+        let (incomplete, last_data) = (Vec::new(), Instant::now());
+        Self { rank, is_error, stream, incomplete, last_data, is_open: false, gave_way: false }
     }
 
     /// Returns when its last data arrived.
-    pub(crate) fn came(&self) -> Instant {
-        self.came
+    pub(crate) fn last_data(&self) -> Instant {
+        self.last_data
     }
 
     /// Returns when its incomplete line must be passed on, if it has one.
     fn due(&self) -> Option<Instant> {
-        (!self.incomplete.is_empty()).then(|| self.came + PATIENCE)
+        (!self.incomplete.is_empty()).then(|| self.last_data + LINE_TIMEOUT)
     }
 }
 
@@ -171,8 +172,8 @@ impl Output {
     pub(crate) fn excuse(&mut self, full: [bool; 2], waited: Duration) {
         for (open, _) in self.open.iter_mut().zip(full).filter(|(_, is_full)| *is_full) {
             if let Some(hold) = open.as_mut().and_then(|open| open.hold.as_mut()) {
-                hold.came += waited;
-                hold.began += waited.saturating_sub(COUNTED);
+                hold.last_data += waited;
+                hold.began += waited.saturating_sub(MOST_COUNTED);
             }
         }
     }
@@ -186,9 +187,9 @@ impl Output {
     pub(crate) fn pass_on(&mut self, source: &mut Source) -> Progress {
         match source.stream.read(&mut self.bytes) {
             Ok(count) if count > 0 => {
-                source.came = Instant::now();
+                source.last_data = Instant::now();
                 if let Some(OpenLine { hold: Some(hold), .. }) = self.own_line(source) {
-                    hold.came = source.came;
+                    hold.last_data = source.last_data;
                 }
                 source.incomplete.extend_from_slice(&self.bytes[..count]);
                 let end = source.incomplete.iter().rposition(|&byte| byte == b'\n');
@@ -237,25 +238,26 @@ impl Output {
     fn add(&mut self, source: &mut Source, lines: &[u8]) {
         let at = self.sink_index(source.is_error);
         let own = self.own_line(source).map(|open| open.hold.take());
-        let mut goes_on = own.is_some();
-        source.gave_way |= source.is_open && !goes_on;
+        let mut continues = own.is_some();
+        source.gave_way |= source.is_open && !continues;
         let mut text = Vec::with_capacity(lines.len() + 16);
-        if self.tags && self.open[at].is_some() && !goes_on {
+        if self.tags && self.open[at].is_some() && !continues {
             text.push(b'\n');
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
-            if self.tags && !goes_on {
+            if self.tags && !continues {
                 text.extend_from_slice(format!("[{}] ", source.rank).as_bytes());
             }
             text.extend_from_slice(line);
-            goes_on = false;
+            continues = false;
         }
         let has_ended = lines.contains(&b'\n');
         source.gave_way &= !has_ended;
         source.is_open = lines.last() != Some(&b'\n');
-        // A continued line holds the stream for no longer than before.
+        // If this continues a line, its hold keeps the time at which it began.
         let hold = own.filter(|_| !has_ended).unwrap_or_else(|| {
-            (!source.gave_way).then(|| LineHold { began: Instant::now(), came: source.came })
+            (!source.gave_way)
+                .then(|| LineHold { began: Instant::now(), last_data: source.last_data })
         });
         let (rank, is_error) = (source.rank, source.is_error);
         self.open[at] = source.is_open.then_some(OpenLine { rank, is_error, hold });
@@ -347,7 +349,7 @@ mod tests {
             let hold = output.own_line(&one.0).and_then(|open| open.hold.as_mut());
             let hold = hold.expect("it holds the stream");
             match pauses {
-                true => hold.came -= PAUSE,
+                true => hold.last_data -= PAUSE,
                 false => hold.began -= LONGEST,
             }
             assert!(output.takes(&other.0, Instant::now()));

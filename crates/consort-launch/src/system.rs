@@ -55,7 +55,8 @@ pub(crate) struct OriginalSettings<'s> {
 }
 
 impl Signals {
-    /// Takes them, before any thread is started. Ignored signals stay ignored, as `nohup` wants.
+    /// Blocks the signals and opens a descriptor for them. Call it before any thread is started.
+    /// Ignored signals stay ignored, as `nohup` wants.
     pub(crate) fn take() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: it initializes the set.
@@ -90,12 +91,12 @@ impl Signals {
             return None;
         }
         // SAFETY: the system has written the whole structure, and any bytes are valid integers.
-        let came: signalfd_siginfo =
+        let info: signalfd_siginfo =
             unsafe { bytes.as_ptr().cast::<signalfd_siginfo>().read_unaligned() };
-        let from_terminal = came.ssi_code == libc::SI_KERNEL;
-        let sender = came.ssi_pid.cast_signed();
+        let from_terminal = info.ssi_code == libc::SI_KERNEL;
+        let sender = info.ssi_pid.cast_signed();
         Some(ReceivedSignal {
-            number: c_int::try_from(came.ssi_signo).ok()?,
+            number: c_int::try_from(info.ssi_signo).ok()?,
             from_terminal,
             sender,
         })
@@ -196,7 +197,7 @@ pub(crate) fn await_waiter(waits: &AtomicBool) {
     IS_WAITED_FOR.set(true);
 }
 
-/// Waits, by `join`, for the end of a thread that runs in place of this one and has its signals
+/// Waits, by `join`, for the end of a thread that replaces this one: it receives the signals
 /// meanwhile. Announces the wait by `waits`.
 pub(crate) fn wait_for<R>(join: impl FnOnce() -> R, waits: &AtomicBool) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();

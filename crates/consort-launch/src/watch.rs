@@ -30,11 +30,13 @@ use crate::{
 
 /// How often the launcher checks for PEs run by descendants of its processes.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long after the last process joined the job the launcher warns about missing ones.
+/// If processes are missing, the launcher warns this long after the last process has joined the
+/// job.
 const LATE_START: Duration = Duration::from_secs(10);
 /// How long the processes may take after the launcher has passed on a signal.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
-/// How long after the end of a blamed process its signal may still reach the launcher.
+/// If a signal has ended the blamed process, the launcher waits this long for its own copy of the
+/// signal.
 const LATE: Duration = Duration::from_secs(1);
 /// A stand-in for times later than clocks can represent.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -51,7 +53,7 @@ struct Watch<'l> {
     sources: Vec<Source>,
     output: Output,
     outcome: Outcome,
-    /// The PE whose end, not known yet, decides the status.
+    /// The PE whose end decides the status, if it is not known yet how it has ended.
     blamed: Option<Rank>,
     /// When the running processes get a signal to end, and when they are killed.
     ends: Option<[Instant; 2]>,
@@ -60,7 +62,7 @@ struct Watch<'l> {
     interrupts: Interrupts,
     /// The signal that ended the blamed process, and when.
     suspected: Option<(i32, Instant)>,
-    /// Reaches its end when the front does. `None` after that.
+    /// A pipe that reaches its end when the front has ended. `None` after that.
     front: Option<PipeReader>,
     front_process: Option<Pid>,
 }
@@ -165,7 +167,7 @@ impl<'l> Watch<'l> {
     fn read(&mut self, ready: &[bool]) {
         let Self { sources, output, .. } = self;
         let mut all: Vec<usize> = (0..sources.len()).filter(|&at| ready[at]).collect();
-        all.sort_by_key(|&at| sources[at].came());
+        all.sort_by_key(|&at| sources[at].last_data());
         let mut ended = vec![false; sources.len()];
         for at in all {
             let source = &mut sources[at];
@@ -202,8 +204,8 @@ impl<'l> Watch<'l> {
 
     /// Passes on the signals that have arrived.
     fn note_signal(&mut self, signals: &mut Signals) {
-        while let Some(came) = signals.next() {
-            self.pass_on(came);
+        while let Some(signal) = signals.next() {
+            self.pass_on(signal);
         }
     }
 
@@ -230,7 +232,7 @@ impl<'l> Watch<'l> {
             SignalEffect::PassedOn | SignalEffect::Copy => return,
         }
         if self.suspected.is_some_and(|(signal, at)| signal == number && now < at + LATE) {
-            // It was sent to all, and reached that process first.
+            // The signal was sent to all processes, and reached the blamed one first.
             self.outcome.reason = Some(EndReason::Interrupted { signal: number });
             self.outcome.status = status_of(number);
         }
@@ -256,10 +258,10 @@ impl<'l> Watch<'l> {
     fn reap(&mut self, signals: &mut Signals) {
         while let Some((process, end)) = children::next_ended() {
             let Some(at) = self.running.iter().position(|one| one.process == process) else {
-                continue; // something that one of them has started
+                continue; // a process that one of the PEs has started
             };
             let StartedProcess { rank, .. } = self.running.swap_remove(at);
-            // A signal that ended the process reached this process earlier.
+            // If a signal to all processes ended this one, the launcher's copy has arrived already.
             self.note_signal(signals);
             self.lose(rank, end);
         }
@@ -306,12 +308,12 @@ impl<'l> Watch<'l> {
     /// Passes on the remaining output of the processes, and reports why the job ended early.
     fn finish(&mut self, signals: &mut Signals) -> io::Result<()> {
         self.ends = None;
-        let mut is_told = false;
+        let mut has_reported = false;
         let mut until = None;
         loop {
             self.read_to_the_end();
-            if self.sources.is_empty() && !is_told {
-                is_told = true;
+            if self.sources.is_empty() && !has_reported {
+                has_reported = true;
                 self.say();
             }
             self.write();
@@ -342,7 +344,7 @@ impl<'l> Watch<'l> {
                 break;
             }
         }
-        if !is_told {
+        if !has_reported {
             self.say();
             self.write();
         }
