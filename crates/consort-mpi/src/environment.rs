@@ -74,8 +74,8 @@ impl MpiProcess {
 
     fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         Flavor::EVERY.into_iter().find_map(|flavor| {
-            let told = flavor.variables().map(|name| variable(name)?.parse().ok());
-            let [processes, here, rank] = told;
+            let values = flavor.variables().map(|name| variable(name)?.parse().ok());
+            let [processes, here, rank] = values;
             Some(Self { flavor, processes: processes?, here, rank })
         })
     }

@@ -1,11 +1,12 @@
 //! The folder that stores shims, and which of them may be loaded.
 //!
 //! A shim's name consists of its MPI's flavor and hashes of its source and of its compiler's path,
-//! so MPIs do not share shims. It is put into the folder atomically and ends with a seal, by which
-//! a truncated file is recognized.
+//! so MPIs do not share shims. It is put into the folder atomically, and ends with a seal: a
+//! truncated file has none.
 //!
 //! Anyone can know the name and compute the seal. So a shim is loaded only if no other user can
-//! have written it: by `resolve_trusted`, whose result no other user can change afterwards.
+//! have written it. `resolve_trusted` checks that, and returns a path that no other user can change
+//! afterwards.
 
 use std::{
     fs::{self, Permissions},
@@ -124,7 +125,7 @@ impl Cache {
     /// Returns the newest usable shim of a flavor.
     ///
     /// # Errors
-    /// When no shim is usable, and one would be but for this error.
+    /// When no shim is usable, and there is one that only this error makes unusable.
     fn newest(&self, flavor: Flavor) -> Result<Option<PathBuf>, ShimError> {
         let unreadable = |error| ShimError::Unreadable { path: self.0.clone(), error };
         let entries = match fs::read_dir(&self.0) {

@@ -51,8 +51,8 @@ struct CompiledShim {
     version: String,
 }
 
-/// A folder for compiling that no one else can change. Its own path may lead through other users'
-/// folders, so they could put another folder in its place.
+/// A folder for compiling that no one else can change. Its path may lead through folders of other
+/// users, who could replace it by another folder.
 struct PrivateFolder {
     /// Removes the folder when dropped.
     folder: TempDir,
@@ -82,8 +82,8 @@ fn place(compiler: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns the folder that Intel's compiler needs as its root. The compiler of Intel's Python
-/// package does not know it, and the variable may be set for another, activated MPI. Only
-/// installations with the library in `lib` have the folder above `bin` as their root.
+/// package does not know its root, and the variable may be set for another, activated MPI. The root
+/// is the folder above `bin`, if the library is in its `lib`. Otherwise returns `None`.
 #[must_use]
 pub fn intel_root(compiler: &Path) -> Option<&Path> {
     compiler.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
@@ -309,7 +309,8 @@ mod tests {
         assert!(folder.path().join("given.c").exists(), "it was compiled");
         let error = prepare_in(&cache, compiler.as_os_str()).unwrap_err();
         assert!(matches!(error, ShimError::Untrusted(_)), "{error}");
-        // Only root can change the owner of a file. In a folder like /tmp nothing else is wrong.
+        // Only root can change the owner of a file. In a folder like /tmp, the owner is the only
+        // thing that makes it unsafe.
         set(cache.folder(), 0o1777);
         if rustix::process::geteuid().is_root() {
             chown(&kept, Some(65534), None).unwrap();

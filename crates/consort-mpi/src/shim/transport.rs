@@ -133,7 +133,7 @@ fn words(text: &str) -> Vec<u64> {
 /// The process that began the first job.
 static PROCESS: OnceLock<ProcessToken> = OnceLock::new();
 /// Whether a job of this process is in progress: the shim serves one at a time.
-static GOES_ON: AtomicBool = AtomicBool::new(false);
+static IN_PROGRESS: AtomicBool = AtomicBool::new(false);
 
 /// If more frames than this are in flight, each receive frees those that were sent.
 const MANY_SENT: usize = 16;
@@ -143,13 +143,14 @@ const MOST_SENT: usize = 256;
 /// asking the receiver (below 64 KiB). The answers to longer messages queue behind the data that
 /// the receiver sends, so two processes that send to each other would take turns.
 const MOST_BYTES: usize = 60 << 10;
-/// The largest number of transfer messages in flight to a process. Frames overtake those not in
-/// flight; the process may need a frame before it sends more.
+/// The largest number of transfer messages in flight to a process. Frames overtake messages that
+/// are not in flight yet. They must, because the process may send nothing more until it has
+/// received a frame.
 const MOST_PUSHED: usize = 4;
 
 /// The remaining part of a transfer.
 enum TransferProgress {
-    /// This number of messages to be sent to a process.
+    /// Messages to be sent to a process, and how many are left.
     Pushes { to: u32, left: usize },
     /// Messages to be received, or a collective.
     Requests(Vec<Request>),
@@ -174,10 +175,10 @@ impl Mpi {
         if !PROCESS.get_or_init(ProcessToken::current).is_current() {
             return Err(MpiError::Forked);
         }
-        if GOES_ON.swap(true, AcqRel) {
+        if IN_PROGRESS.swap(true, AcqRel) {
             return Err(MpiError::Busy);
         }
-        Self::begin_alone(started).inspect_err(|_| GOES_ON.store(false, Release))
+        Self::begin_alone(started).inspect_err(|_| IN_PROGRESS.store(false, Release))
     }
 
     fn begin_alone(started: &MpiProcess) -> Result<Self, MpiError> {
@@ -462,7 +463,7 @@ impl Transport for Mpi {
 
     fn close(&mut self, failed: Option<&str>) {
         self.shim.close(failed);
-        GOES_ON.store(false, Release);
+        IN_PROGRESS.store(false, Release);
     }
 
     fn abort(&mut self, status: u8) {

@@ -15,7 +15,7 @@ use consort_machine::stay_loaded;
 use crate::environment::MpiProcess;
 
 /// How long a process waits before it warns.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WARN_AFTER: Duration = Duration::from_secs(10);
 
 /// A wait that is watched, until it is dropped.
 pub(crate) struct WatchedWait {
@@ -28,11 +28,11 @@ impl WatchedWait {
         let last = started.processes.saturating_sub(1);
         match started.rank {
             Some(rank) if last > 0 && (rank == 0 || rank == last) => {
-                Self::after(PATIENCE, move || {
+                Self::after(WARN_AFTER, move || {
                     eprintln!(
                         "consort: process {rank} has waited for {} s for all {} processes to begin \
                          a job: do all run the same program?",
-                        PATIENCE.as_secs(),
+                        WARN_AFTER.as_secs(),
                         last + 1
                     );
                 })
@@ -49,7 +49,7 @@ impl WatchedWait {
                 say();
             }
         };
-        stay_loaded(); // as long as the thread may run
+        stay_loaded(); // the thread may outlive a plug-in that is unloaded
         // Without the thread there is no warning.
         let _ = thread::Builder::new().name("consort watch".to_owned()).spawn(watch);
         Self { _waits: Some(waits) }
