@@ -1,9 +1,9 @@
-//! Scales, which map values to places, and round numbers on them.
+//! Scales, which map values to positions, and round numbers on them.
 
-/// How values are placed on an axis.
+/// How an axis maps values to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0 on, in proportion.
+    /// Proportional, from 0.
     Linear,
     /// All decades have the same length.
     Log,
@@ -16,7 +16,7 @@ pub enum Scale {
 pub struct Axis {
     /// The quantity, with its unit.
     pub title: String,
-    /// How values are placed on it.
+    /// How it maps values to positions.
     pub scale: Scale,
     /// Formats a round number.
     pub label: fn(f64) -> String,
@@ -44,12 +44,11 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Returns the range of some values, without those that have no place on the scale. `None` if
-    /// there is no value.
+    /// Returns the range of the values that the scale can show. `None` if there are none.
     pub(crate) fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Option<Self> {
-        let has_place = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
+        let is_shown = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.filter(has_place) {
+        for value in values.filter(is_shown) {
             (low, high) = (low.min(value), high.max(value));
         }
         (low <= high).then(|| match scale {
@@ -65,7 +64,7 @@ impl Range {
         })
     }
 
-    /// Returns the range with a margin below, so that the smallest value has a bar too.
+    /// Returns the range with a margin below, so that the smallest value also has a bar.
     pub(crate) fn for_bars(self) -> Self {
         match self.scale {
             Scale::Linear => self,
@@ -73,8 +72,8 @@ impl Range {
         }
     }
 
-    /// Returns the place of a value, from 0 to 1; `None` if it has no place.
-    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+    /// Returns the position of a value, from 0 to 1; `None` if the scale cannot show it.
+    pub(crate) fn position(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             _ => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -151,7 +150,8 @@ pub fn ticks(most: f64, about: f64) -> Vec<f64> {
     (0..).map(|index| f64::from(index) * step).take_while(|&tick| tick <= most).collect()
 }
 
-/// Returns powers of ten between two positive numbers, with 2 and 5 times them if those are few.
+/// Returns the powers of ten between two positive numbers. If there are few, also twice and five
+/// times these powers.
 pub fn log_ticks(least: f64, most: f64) -> Vec<f64> {
     let decades = (most / least).log10();
     let times: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -206,13 +206,18 @@ mod tests {
     }
 
     #[test]
-    fn every_value_has_its_place_within_the_range() {
+    fn every_value_has_a_position_within_the_range() {
         for scale in [Scale::Linear, Scale::Log, Scale::Log2] {
             for values in [&[8.0, 64.0, 1e6][..], &[5.0], &[100.0, 101.0], &[1e-3, 2.0]] {
                 let range = range(scale, values);
-                let places: Vec<f64> = values.iter().filter_map(|&one| range.place(one)).collect();
-                assert_eq!(places.len(), values.len());
-                assert!(places.is_sorted() && places[0] >= 0.0 && places[places.len() - 1] <= 1.0);
+                let positions: Vec<f64> =
+                    values.iter().filter_map(|&one| range.position(one)).collect();
+                assert_eq!(positions.len(), values.len());
+                assert!(
+                    positions.is_sorted()
+                        && positions[0] >= 0.0
+                        && positions[positions.len() - 1] <= 1.0
+                );
                 let ticks = range.ticks(8);
                 assert!((1..=8).contains(&ticks.len()), "{scale:?} {values:?}: {ticks:?}");
                 let inside = |tick: &f64| (range.low()..=range.high() * 1.001).contains(tick);
@@ -220,8 +225,8 @@ mod tests {
             }
         }
         assert_eq!(range(Scale::Log2, &[8.0, 64.0]).ticks(9), [8.0, 16.0, 32.0, 64.0]);
-        let place = range(Scale::Log2, &[8.0]).place(8.0).unwrap();
-        assert!((place - 0.5).abs() < 1e-9, "{place}");
+        let position = range(Scale::Log2, &[8.0]).position(8.0).unwrap();
+        assert!((position - 0.5).abs() < 1e-9, "{position}");
         assert_eq!(range(Scale::Log, &[100.0, 104.0]).ticks(6), [90.0, 100.0, 110.0]);
         assert_eq!(range(Scale::Log, &[9.0, 900.0]).ticks(5), [10.0, 100.0, 1000.0]);
         assert!(range(Scale::Linear, &[-5.0, 5.0]).ticks(6).contains(&0.0));
@@ -229,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn values_without_a_place_are_left_out() {
+    fn values_that_the_scale_cannot_show_are_left_out() {
         assert!(Range::of(Scale::Log, [0.0, -1.0, f64::NAN].into_iter()).is_none());
         let range = range(Scale::Log, &[0.0, 2.0, f64::INFINITY]);
         assert!(range.high() < 3.0);
-        assert_eq!((range.place(0.0), range.place(f64::NAN)), (None, None));
-        assert!(Range::of(Scale::Linear, [0.0].into_iter()).unwrap().place(0.0).is_some());
+        assert_eq!((range.position(0.0), range.position(f64::NAN)), (None, None));
+        assert!(Range::of(Scale::Linear, [0.0].into_iter()).unwrap().position(0.0).is_some());
     }
 }

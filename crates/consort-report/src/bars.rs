@@ -1,4 +1,4 @@
-//! Bars: a group for each compared thing, with a bar for each of a few values.
+//! Bars: a group for each compared item, with a bar for each of its values.
 
 use crate::{
     axis::{Axis, Range, Scale},
@@ -8,14 +8,14 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Bars to the right, in groups from top to bottom.
+/// Horizontal bars, in groups from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// The title of the plot.
     pub title: String,
     /// The axis of the values.
     pub axis: Axis,
-    /// The name of what the groups are.
+    /// The kind of item that a group is, such as `algorithm`.
     pub of: String,
     /// The names of the bars in a group, in legend order.
     pub series: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Bars {
     pub stacked: bool,
 }
 
-/// The bars of one thing.
+/// The bars of one item.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its name.
@@ -119,7 +119,7 @@ impl Bars {
         let bottom = TOP + self.groups.iter().map(each).sum::<f64>();
         let mut last = f64::NEG_INFINITY;
         for tick in range.ticks(size.pick(9, 5)) {
-            let Some(x) = range.place(tick).map(|share| left + share * width) else { continue };
+            let Some(x) = range.position(tick).map(|share| left + share * width) else { continue };
             canvas.line((x, TOP), (x, bottom), "grid");
             let label = (self.axis.label)(tick);
             // Labels that would overlap are left out.
@@ -160,13 +160,13 @@ impl Bars {
         (left, mut y): (f64, f64),
         width: f64,
     ) {
-        let place = |value: f64| range.place(value).map(|share| share * width);
+        let position = |value: f64| range.position(value).map(|share| share * width);
         let mut behind = 0.0;
         for bar in &group.bars {
             let (from, value) =
                 if self.stacked { (behind, behind + bar.value) } else { (0.0, bar.value) };
-            let start = if self.stacked { place(from).unwrap_or(0.0) } else { 0.0 };
-            let Some(end) = place(value) else { continue };
+            let start = if self.stacked { position(from).unwrap_or(0.0) } else { 0.0 };
+            let Some(end) = position(value) else { continue };
             let name = self.series.get(bar.series).map_or("", String::as_str);
             let title = format!("{}\n{name}: {}", group.name, bar.text);
             canvas.begin_series(bar.series, &classes(bar.series));
@@ -177,14 +177,15 @@ impl Bars {
                 canvas.block(at, size, &pattern, "");
             }
             if let (false, Some((low, high))) = (self.stacked, bar.interval)
-                && let (Some(low), Some(high)) = (place(low), place(high))
+                && let (Some(low), Some(high)) = (position(low), position(high))
             {
                 let middle = y + BAR / 2.0;
                 canvas.line((left + low, middle), (left + high, middle), "whisker");
             }
             canvas.end_series();
             if !self.stacked {
-                let most = bar.interval.and_then(|(_, high)| place(high)).unwrap_or(end).max(end);
+                let most =
+                    bar.interval.and_then(|(_, high)| position(high)).unwrap_or(end).max(end);
                 canvas.text((left + most + 5.0, y + BAR / 2.0 + 4.0), "value", &bar.text);
                 y += BAR;
             }

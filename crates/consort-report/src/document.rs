@@ -66,7 +66,7 @@ impl Document {
         self.parts.push(Part::Lines(text.into()));
     }
 
-    /// Adds a text that stands out.
+    /// Adds a highlighted text.
     pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
         self.parts.push(Part::Note(tone, text.into()));
     }

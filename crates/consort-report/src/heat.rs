@@ -164,7 +164,7 @@ mod tests {
             Some(HeatCell { class, mark: Heat::letter(class), text: format!("class {class}") })
         };
         let mut heat = Heat {
-            title: "Who wins".to_owned(),
+            title: "Fastest algorithm".to_owned(),
             x_title: "bytes".to_owned(),
             y_title: "mode".to_owned(),
             value_title: "algorithm".to_owned(),

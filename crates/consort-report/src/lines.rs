@@ -79,16 +79,16 @@ struct Frame {
 }
 
 impl Frame {
-    fn place_x(&self, value: f64) -> Option<f64> {
-        Some(self.left + self.x.place(value)? * self.width)
+    fn position_x(&self, value: f64) -> Option<f64> {
+        Some(self.left + self.x.position(value)? * self.width)
     }
 
-    fn place_y(&self, value: f64) -> Option<f64> {
-        Some(TOP + (1.0 - self.y.place(value)?) * self.height)
+    fn position_y(&self, value: f64) -> Option<f64> {
+        Some(TOP + (1.0 - self.y.position(value)?) * self.height)
     }
 
     fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        self.place_x(x).zip(self.place_y(y))
+        self.position_x(x).zip(self.position_y(y))
     }
 }
 
@@ -97,7 +97,7 @@ impl Lines {
         self.series.iter().flat_map(|series| &series.points)
     }
 
-    /// Returns the ranges of both axes; `None` without a point that has a place.
+    /// Returns the ranges of both axes; `None` without a point that both can show.
     fn ranges(&self) -> Option<(Range, Range)> {
         let (least, most) = self
             .points()
@@ -201,7 +201,7 @@ impl Lines {
         let Frame { left, width, height, .. } = *frame;
         let (right, bottom) = (left + width, TOP + height);
         for (tick, label) in y_ticks {
-            let Some(y) = frame.place_y(*tick) else { continue };
+            let Some(y) = frame.position_y(*tick) else { continue };
             canvas.line((left, y), (right, y), "grid");
             canvas.text((left - 8.0, y + 4.0), "tick end", label);
         }
@@ -214,7 +214,7 @@ impl Lines {
             ticks = ticks.into_iter().step_by(2).collect();
         }
         for tick in ticks {
-            let Some(x) = frame.place_x(tick) else { continue };
+            let Some(x) = frame.position_x(tick) else { continue };
             canvas.line((x, TOP), (x, bottom), "grid");
             let label = (self.x.label)(tick);
             // At the edge of the picture, a label would be cut off.
@@ -229,20 +229,20 @@ impl Lines {
 
     fn curve(&self, canvas: &mut Canvas, frame: &Frame, index: usize) {
         let (marks, series) = (Marks::of(index), &self.series[index]);
-        let placed: Vec<(&Point, (f64, f64))> = series
+        let positioned: Vec<(&Point, (f64, f64))> = series
             .points
             .iter()
             .filter_map(|point| Some((point, frame.at(point.x, point.y)?)))
             .collect();
         canvas.begin_series(index, &self.classes(index));
-        let ends: Vec<(f64, f64, f64)> = placed
+        let ends: Vec<(f64, f64, f64)> = positioned
             .iter()
             .filter_map(|(point, (x, _))| {
                 let (low, high) = point.interval?;
-                Some((*x, frame.place_y(low)?, frame.place_y(high)?))
+                Some((*x, frame.position_y(low)?, frame.position_y(high)?))
             })
             .collect();
-        if series.is_joined && ends.len() > 1 && ends.len() == placed.len() {
+        if series.is_joined && ends.len() > 1 && ends.len() == positioned.len() {
             let there = ends.iter().map(|(x, _, high)| (*x, *high));
             let back = ends.iter().rev().map(|(x, low, _)| (*x, *low));
             let outline: Vec<(f64, f64)> = there.chain(back).collect();
@@ -252,12 +252,12 @@ impl Lines {
                 canvas.line((x, low), (x, high), "whisker");
             }
         }
-        if series.is_joined && placed.len() > 1 {
-            let line: Vec<(f64, f64)> = placed.iter().map(|(_, at)| *at).collect();
+        if series.is_joined && positioned.len() > 1 {
+            let line: Vec<(f64, f64)> = positioned.iter().map(|(_, at)| *at).collect();
             let dashes = if series.is_limit { String::new() } else { marks.dashes() };
             canvas.path(&path_of(&line), "curve", &dashes, "");
         }
-        for (point, at) in placed {
+        for (point, at) in positioned {
             let title = format!("{}\n{}: {}", series.name, point.x_text, point.y_text);
             let size = if series.is_limit { 2.0 } else { 3.6 };
             canvas.path(&marks.marker(at, size), "point", "", &title);

@@ -5,7 +5,7 @@
 
 /// The number of colours, as in the style sheet.
 pub(crate) const COLOURS: usize = 7;
-/// The dashes of lines, those of the first series first.
+/// The dashes of lines, in the order of the series.
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
 /// The marks of a series.
