@@ -55,7 +55,7 @@ pub fn writable() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// An output file that cannot be written: an error, but not wrong usage.
+/// An output file that cannot be written: an error, but not invalid usage.
 #[derive(Debug)]
 struct OutputFileError(String);
 
@@ -67,7 +67,7 @@ impl fmt::Display for OutputFileError {
 
 impl Error for OutputFileError {}
 
-/// Ends the process with an error of the parser: as wrong usage, unless a file cannot be written.
+/// Ends the process with an error of the parser: as invalid usage, unless a file cannot be written.
 fn end_with(error: &clap::Error) -> ! {
     match error.source().and_then(|source| source.downcast_ref::<OutputFileError>()) {
         Some(unwritable) => {
@@ -100,7 +100,7 @@ pub fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
 /// where it would be another argument, is an error that suggests `--json=FILE`.
 pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
     let named = OUTPUTS.iter().find_map(|output| Some((output, file_after(output, &words)?)));
-    // The name of a file can be nothing else; other words are left to the parser.
+    // A word with such an extension is certainly a file. Other words are left to the parser.
     if let Some((output, file)) = named.filter(|(output, file)| *file == "-" || output.names(file))
     {
         misplaced::<P>(output, file).exit();
@@ -118,10 +118,10 @@ pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
     })
 }
 
-/// An option whose file follows a `=`.
+/// An option whose file is named after a `=`.
 struct OutputOption {
     option: &'static str,
-    /// The extensions of its files' names.
+    /// The file extensions by which a misplaced file is recognized.
     extensions: &'static [&'static str],
 }
 

@@ -36,7 +36,7 @@ pub struct Measurement {
     simulated: bool,
 }
 
-/// An object of a result with its context, in one line.
+/// An object of a result, together with its context: one line of JSON.
 #[derive(Serialize)]
 struct WithContext<'c, T> {
     #[serde(flatten)]
@@ -57,8 +57,8 @@ impl Measurement {
         Self { simulated, ..self }
     }
 
-    /// Returns the fabric of `pes` PEs as found where they are started. Warns on standard error if
-    /// an MPI starts them all on one machine.
+    /// Starts `pes` PEs and returns their fabric with the placement that was found. Warns on
+    /// standard error if an MPI starts them all on one machine.
     ///
     /// # Errors
     /// When they cannot be started, or their placement on machines differs from the fabric's.
@@ -110,8 +110,8 @@ impl Measurement {
         }
     }
 
-    /// Writes results with their context to the requested destinations: the text below its heading
-    /// to a person, if no program reads them. Warns if the measurement was disturbed.
+    /// Writes results with their context to the requested destinations. Prints them as text below a
+    /// heading, unless a program reads them. Warns if the measurement was disturbed.
     ///
     /// # Errors
     /// When some could not be written.
@@ -137,7 +137,7 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
-    /// Like [`Self::present`], with another text for readers.
+    /// Like [`Self::present`], but calls `text` to print the text.
     ///
     /// # Errors
     /// When some could not be written.
@@ -163,7 +163,7 @@ impl Measurement {
         results.write(&objects, rows.as_deref(), text, report)
     }
 
-    /// Returns only a report, for results without context.
+    /// Returns the report of results that have no context.
     pub fn report<T>(&self, findings: &Findings<'_, T>) -> String {
         let is_interrupted = interrupt::is_set(&self.stop);
         let context = self.begun.end(&self.watch, &Switches::default(), is_interrupted);

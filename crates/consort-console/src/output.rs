@@ -31,18 +31,18 @@ const COLUMNS: u16 = 80;
 /// The most columns of a printed line.
 const MOST_COLUMNS: u16 = 100;
 
-/// Returns the columns of a terminal, if a stream is one.
+/// Returns the number of columns of a stream's terminal; `None` if the stream is not a terminal.
 fn terminal_of(stream: impl AsFd) -> Option<usize> {
     terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.max(1).into())
 }
 
-/// Returns the columns of a line: those of the terminal, if there is one.
+/// Returns the number of columns of a printed line: those of the terminal, if there is one.
 fn columns() -> u16 {
     let terminal = terminal_of(io::stdout()).and_then(|columns| u16::try_from(columns).ok());
     terminal.map_or(COLUMNS, |columns| columns.min(MOST_COLUMNS))
 }
 
-/// Prints a text for people to standard output; a terminal has its lines broken between words.
+/// Prints a text for people to standard output. For a terminal, breaks its lines between words.
 ///
 /// # Errors
 /// When standard output cannot be written.

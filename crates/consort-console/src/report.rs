@@ -117,7 +117,7 @@ fn caption(part: &Part) -> Option<&str> {
     }
 }
 
-/// Returns whether lines are a drawing, in which each letter has its place.
+/// Returns whether lines are a drawing, which must keep its line breaks and spaces.
 fn is_drawn(text: &str) -> bool {
     text.lines().any(|line| line.trim().contains("  ") || line.contains(['#', '|']))
 }

@@ -70,9 +70,9 @@ impl Results {
         text: impl FnOnce() -> Result<()>,
         report: impl FnOnce() -> String,
     ) -> Result<()> {
-        let (mut is_told, mut errors) = (false, Vec::new());
+        let (mut is_printed, mut errors) = (false, Vec::new());
         let mut note = |written: Result<()>| match written {
-            Ok(()) => is_told = true,
+            Ok(()) => is_printed = true,
             Err(error) => errors.push(error),
         };
         if let Some(path) = &self.json {
@@ -81,7 +81,7 @@ impl Results {
         if let Some(path) = &self.csv {
             note(csv_of(objects, rows).and_then(|text| output::save(path, &text)));
         }
-        if !is_told {
+        if !is_printed {
             errors.extend(text().err());
         }
         if let Some(path) = &self.report {

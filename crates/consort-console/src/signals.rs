@@ -54,7 +54,8 @@ fn is_stopped() -> bool {
 
 /// A wait that ends at the first signal during it.
 pub struct Wait {
-    /// Whether the signal came before the wait: the results so far are shown.
+    /// Whether a signal came before the wait. Then the output is the results so far, and no signal
+    /// ends the wait.
     was_stopped: bool,
 }
 

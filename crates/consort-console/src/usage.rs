@@ -1,4 +1,5 @@
-//! Wrong usage that the commands find themselves; it ends them like an error of the parser.
+//! Invalid command-line usage that the commands detect, and that ends them like an error of the
+//! parser.
 
 use std::{error::Error, fmt, process::ExitCode};
 
@@ -6,10 +7,10 @@ pub use consort_bench::usage::Usage;
 
 use crate::signals::{INTERRUPTED, Interrupted};
 
-/// The exit status of wrong usage, which is also the parser's.
-const WRONG_USAGE: u8 = 2;
+/// The exit status of invalid usage, which is also the parser's.
+const INVALID_USAGE: u8 = 2;
 
-/// Ends a function with wrong usage.
+/// Ends a function with an error of invalid usage.
 #[macro_export]
 macro_rules! refuse {
     ($($text:tt)+) => {
@@ -17,7 +18,7 @@ macro_rules! refuse {
     };
 }
 
-/// Ends a function with wrong usage unless a condition holds.
+/// Ends a function with an error of invalid usage unless a condition holds.
 #[macro_export]
 macro_rules! require {
     ($holds:expr, $($text:tt)+) => {
@@ -27,7 +28,7 @@ macro_rules! require {
     };
 }
 
-/// Converts an error to wrong usage: a requested item does not exist, or is invalid.
+/// Converts an error to one of invalid usage: a requested item does not exist, or is invalid.
 pub fn invalid_argument(error: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(error.to_string()))
 }
@@ -38,5 +39,5 @@ pub fn status(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(INTERRUPTED);
     }
     let is_usage = error.chain().any(<dyn Error>::is::<Usage>);
-    if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
+    if is_usage { ExitCode::from(INVALID_USAGE) } else { ExitCode::FAILURE }
 }

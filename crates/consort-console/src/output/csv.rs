@@ -24,7 +24,8 @@ pub fn text(rows: &[Value]) -> String {
     text
 }
 
-/// Returns all column names. A column that only some rows have follows its predecessors there.
+/// Returns all column names. If only some rows have a column, it follows the columns that precede
+/// it in those rows.
 fn columns(rows: &[Vec<(String, String)>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in rows {
@@ -39,7 +40,7 @@ fn columns(rows: &[Vec<(String, String)>]) -> Vec<String> {
             }
         }
     }
-    // A key that is null in one row and has parts in another needs no separate column.
+    // If a key is null in one row and has nested keys in another, it needs no separate column.
     let has_parts = |name: &String| {
         let prefix = format!("{name}.");
         columns.iter().any(|other| other.starts_with(&prefix))
