@@ -38,7 +38,7 @@ impl Counter {
         unsafe { AtomicI64::from_ptr(self.0) }
     }
 
-    /// Counts one more at a PE, after the data that was put or read there.
+    /// Adds one to the counter at a PE, after the data has been put or read there.
     fn count(self, routine: &str, pe: c_int) {
         change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), AtomicOp::Increase(1), pe);
     }

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
 use consort_fabric::OperatorClass;
 
-/// An element of memory that is put and got.
+/// An element of the memory of puts and gets.
 pub trait Element: Copy + 'static {}
 
 impl<T: Copy + 'static> Element for T {}

@@ -59,8 +59,8 @@ pub(crate) fn set_begun(own: Option<&'static Membership>) {
 /// The thread that ends this process, and the exit status.
 static ENDING: Mutex<Option<(libc::pthread_t, c_int)>> = Mutex::new(None);
 
-/// How long another thread that fails too waits for the end.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a second thread that fails waits for the first one to end the process.
+const END_LIMIT: Duration = Duration::from_secs(1);
 
 unsafe extern "C" {
     #[link_name = "stdout"]
@@ -140,7 +140,7 @@ pub(crate) fn end_all() {
     let [status, ..] = status.to_le_bytes();
     if !own.is_launched && own.pes > 1 {
         if !is_own {
-            thread::sleep(2 * PATIENCE);
+            thread::sleep(2 * END_LIMIT);
         }
         // SAFETY: it flushes all C streams.
         unsafe { libc::fflush(ptr::null_mut()) };
@@ -171,7 +171,7 @@ fn begin_to_end(status: c_int) {
         // SAFETY: it flushes all C streams.
         unsafe { libc::fflush(ptr::null_mut()) };
     } else {
-        thread::sleep(PATIENCE);
+        thread::sleep(END_LIMIT);
     }
     // SAFETY: it ends the process at once.
     unsafe { libc::_exit(status) }
@@ -222,7 +222,7 @@ impl ReportClaim {
     /// Keeps the claim until all processes have found why they cannot start.
     fn hold(self) {
         if self.0.is_some() {
-            thread::sleep(PATIENCE);
+            thread::sleep(END_LIMIT);
         }
     }
 }

@@ -49,7 +49,7 @@ impl<T: Send + Sync + 'static> Handles<T> {
     /// Lets a new object take the place of one that was destroyed.
     ///
     /// # Safety
-    /// `make` returned `at`, this is not called again for it until it is made again, and the result
+    /// `make` returned `at`. This is called once for each time that `make` returns `at`. The result
     /// of [`Handles::get`] for it is not used any more.
     pub(crate) unsafe fn reuse(&self, at: usize) {
         self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).push(at);

@@ -1,5 +1,5 @@
-//! Puts and gets. On near PEs they are complete when they return, and so are all gets. Data put to
-//! a far PE has left its source.
+//! Puts and gets. Gets, and puts to near PEs, are complete when they return. When a put to a far PE
+//! returns, its source may be reused.
 
 use consort_native::OneSided;
 use libc::c_int;

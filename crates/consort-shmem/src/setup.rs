@@ -136,7 +136,7 @@ fn begin() -> Result<StartedJob, String> {
         (job.ok_or("the MPI is no longer available")?, moved.is_some())
     } else {
         let can_move = member.is_some() && statics.can_move();
-        // The launcher learns of each process that ends, and a late one may still arrive.
+        // No time limit: the launcher reports each process that ends, and a process may join late.
         let pes = if member.is_some() { pes.join_timeout(Duration::MAX) } else { pes };
         let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
         let job = pes.build().map_err(|error| error.to_string())?;

@@ -117,8 +117,8 @@ pub(crate) fn set(world: Option<&'static World>) {
     WORLD.store(address, Release);
 }
 
-/// Makes the next routine find no job, and therefore the reason for that. A signal handler may call
-/// it.
+/// Hides the job, so that the next routine looks for the reason and handles it. A signal handler
+/// may call this.
 pub(crate) fn forget() {
     // Release: as in `set`, although null points to no data.
     WORLD.store(null_mut(), Release);

@@ -77,9 +77,9 @@ struct Pe {
 }
 
 impl Pe {
-    /// Returns the PE `places` places further.
-    fn after(self, places: i32) -> i32 {
-        (self.own + places).rem_euclid(self.pes)
+    /// Returns the number of the PE `distance` after this one, wrapping around.
+    fn after(self, distance: i32) -> i32 {
+        (self.own + distance).rem_euclid(self.pes)
     }
 
     /// Returns how many PEs share memory with this one, itself included: all, or only itself.
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The starter of the PEs of a test.
+/// The program that starts the PEs of a test.
 #[derive(Clone, Copy, Debug)]
 enum By {
     Nobody,
@@ -135,8 +135,8 @@ impl By {
 
 /// Returns the options for more processes than cores, if the MPI needs any.
 fn options_of_mpirun() -> io::Result<&'static [&'static str]> {
-    let told = Command::new("mpirun").arg("--version").output()?.stdout;
-    let is_open = String::from_utf8_lossy(&told).contains("Open MPI");
+    let version = Command::new("mpirun").arg("--version").output()?.stdout;
+    let is_open = String::from_utf8_lossy(&version).contains("Open MPI");
     let options: &[_] = &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"];
     Ok(if is_open { options } else { &[] })
 }

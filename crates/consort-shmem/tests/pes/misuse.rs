@@ -280,7 +280,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
     ),
 ];
 
-/// Runs `program` on PEs 0 and 2, with whether it is the first of them, and with memory.
+/// Runs `program` on PEs 0 and 2. Passes whether this is the first of them, and symmetric memory.
 fn in_a_set(program: fn(bool, *mut i64, *mut i64)) {
     setup::init();
     let [source, target] = [(); 2].map(|()| memory::malloc(64).cast::<i64>());

@@ -25,8 +25,8 @@ fn bytes_in_cores() -> usize {
     bytes
 }
 
-/// A core file contains a share of the allocated memory, and no free memory. A PE that shares its
-/// heap with no other may have all of it there, if that is private memory.
+/// A core file contains a share of the allocated memory, and no free memory. If no other PE shares
+/// a PE's heap, and the heap is private memory, the core file may contain all of it.
 pub(crate) fn cores(pe: Pe) {
     const LARGE: usize = 2 << 20;
     let before = bytes_in_cores();
