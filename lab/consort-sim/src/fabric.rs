@@ -97,7 +97,7 @@ impl<'c> Call<'c> {
     }
 
     fn theirs(remote: &Remote, at: usize, bytes: usize) -> Where {
-        assert!(at + bytes <= remote.span.bytes, "a copy must lie in what is exposed");
+        assert!(at + bytes <= remote.span.bytes, "a copy must lie in the exposed buffer");
         Where { pe: remote.owner, place: remote.span.place, at: remote.span.at + at }
     }
 

@@ -64,14 +64,14 @@ pub enum SimulationError {
         first: u32,
     },
     /// The machine has fewer PEs than requested.
-    #[error("{machine} has {most} PEs, not {asked}")]
+    #[error("{machine} has {most} PEs, not {requested}")]
     TooManyPes {
         /// The machine.
         machine: String,
         /// The number of its PEs.
         most: u32,
         /// The requested number.
-        asked: u32,
+        requested: u32,
     },
     /// The deadline has passed.
     #[error("the simulation has passed its deadline")]
@@ -183,7 +183,7 @@ impl Simulation {
         let most = machine.pes();
         if self.pes > most {
             let machine = machine.name.clone();
-            return Err(SimulationError::TooManyPes { machine, most, asked: self.pes });
+            return Err(SimulationError::TooManyPes { machine, most, requested: self.pes });
         }
         let (pes, effects) = (self.pes, self.effects);
         Ok(match &machine.kind {

@@ -200,8 +200,8 @@ mod tests {
     fn chain_time_follows_the_formula() {
         assert_eq!(DIGITS.chain_ns(4, 9, 3), 3.0 * 1022.0 + 2.0 * 102.0);
         assert_eq!(DIGITS.chain_ns(2, 9, 1), DIGITS.message_ns(9));
-        // Two overheads for each chunk are more than the interval. This does not count where no
-        // processor passes the chunk on.
+        // Two overheads for each chunk are longer than the interval. They determine the time only
+        // if a processor passes chunks on, so not between two processors.
         let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
         assert_eq!(busy.chain_ns(3, 2, 2), 2.0 * 1600.0 + 600.0);
         assert_eq!(busy.chain_ns(2, 2, 2), 1600.0 + 300.0);

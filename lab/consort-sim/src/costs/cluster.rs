@@ -176,13 +176,13 @@ impl Cluster {
             let moving = if site.me == from { 0 } else { self.inside_transfer };
             return site.spend(cause, self.inside_overhead + moving + self.copying(bytes)).await;
         }
-        let asked = self.inject(site, from, 0, cause).await;
-        Self::spend_until(site, cause, asked).await;
-        let heard = self.hands_on(asked, Rank(site.me), Rank(from), 0);
-        Self::spend_until(site, cause, heard).await;
-        let (_, last) = self.send_from(from, heard, bytes);
-        let came = last + self.latency(from, site.me);
-        Self::spend_until(site, cause, came + self.overhead).await;
+        let requested = self.inject(site, from, 0, cause).await;
+        Self::spend_until(site, cause, requested).await;
+        let arrived = self.hands_on(requested, Rank(site.me), Rank(from), 0);
+        Self::spend_until(site, cause, arrived).await;
+        let (_, last) = self.send_from(from, arrived, bytes);
+        let arrival = last + self.latency(from, site.me);
+        Self::spend_until(site, cause, arrival + self.overhead).await;
     }
 
     pub(super) async fn begin(&self, _: Site<'_>) {}

@@ -204,9 +204,9 @@ impl Mesh {
             pace.spend(Cause::Contention, waited);
             pace.settle().await;
         }
-        let came = site.engine.now();
+        let arrival = site.engine.now();
         tiles.serve(site.engine, (me, from), to, self.size(kind), self.serve).await;
-        let queued = site.engine.now() - came;
+        let queued = site.engine.now() - arrival;
         site.account.spend(Cause::Contention, queued);
         pace.spend(cause, self.serve + way);
         let served = site.engine.now() + self.serve;

@@ -12,7 +12,7 @@ use toml::{Spanned, de::DeTable, de::DeValue};
 use super::reading::{Flaw, ensure};
 
 /// The parameters that are used only if a simulation asks for fitted ones.
-const USED_IF_ASKED: [&str; 2] = ["overhead_ns", "interrupt.signal_ns"];
+const USED_ON_REQUEST: [&str; 2] = ["overhead_ns", "interrupt.signal_ns"];
 
 /// The origin of the numbers in a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -89,7 +89,7 @@ impl Provenance {
     /// set, only the parameters that every simulation uses count.
     pub fn is_fitted_to(&self, id: &str, all_fitted: bool) -> bool {
         self.fitted.iter().any(|(name, figures)| {
-            let is_used = all_fitted || !USED_IF_ASKED.contains(&name.as_str());
+            let is_used = all_fitted || !USED_ON_REQUEST.contains(&name.as_str());
             is_used && figures.iter().any(|figure| figure == id)
         })
     }

@@ -11,7 +11,7 @@
 use super::{
     costs::Access,
     lines::{Cores, LineState},
-    traffic::{Kind, OnItsWay, Transaction},
+    traffic::{Kind, TrafficItem, Transaction},
     world::{Fetch, World},
 };
 use crate::{
@@ -101,7 +101,7 @@ impl World {
             served: false,
             followed: false,
         };
-        self.traffic.borrow_mut().add(OnItsWay::Transaction(transaction))
+        self.traffic.borrow_mut().add(TrafficItem::Transaction(transaction))
     }
 
     /// Starts a transaction.
@@ -263,7 +263,7 @@ impl World {
 
     /// Handles the end of a store: its entry of the buffer is free.
     fn stored(&self, number: u32) {
-        let OnItsWay::Transaction(transaction) = self.traffic.borrow_mut().take(number) else {
+        let TrafficItem::Transaction(transaction) = self.traffic.borrow_mut().take(number) else {
             return;
         };
         let state = self.thread(transaction.thread);

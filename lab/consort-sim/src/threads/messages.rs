@@ -8,7 +8,7 @@
 use super::{
     costs::MessageCosts,
     tally::Stall,
-    traffic::{Message, OnItsWay},
+    traffic::{Message, TrafficItem},
     world::{ThreadState, WaitsFor, World},
 };
 use crate::engine::Time;
@@ -31,13 +31,13 @@ impl World {
         state.clock.set(state.clock.get() + issue);
         let hops = self.costs.distance(state.core, self.thread(to).core) as Time;
         let at = state.clock.get() + costs.network + hops * costs.hop;
-        self.dispatch(OnItsWay::Message(Message { from, to, queue, words }), at);
+        self.dispatch(TrafficItem::Message(Message { from, to, queue, words }), at);
         state.tally.borrow_mut().messages += 1;
     }
 
     /// Delivers a message that has arrived at its receiver.
     pub(super) fn deliver(&self, number: u32) {
-        let OnItsWay::Message(message) = self.traffic.borrow_mut().take(number) else { return };
+        let TrafficItem::Message(message) = self.traffic.borrow_mut().take(number) else { return };
         let (from, to) = (self.thread(message.from), message.to);
         let mut inbox = self.thread(to).inbox.borrow_mut();
         let most = self.costs.messages.as_ref().map_or(0, |costs| costs.buffer_words);

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The largest delay of an operation in explored schedules, in nanoseconds.
-const DISORDER_NS: f64 = 200.0;
+const RANDOM_DELAY_NS: f64 = 200.0;
 /// The longest virtual time of a simulation that ends by itself, in nanoseconds.
 const LONGEST_NS: f64 = 1e9;
 
@@ -42,14 +42,14 @@ pub enum ThreadsError {
     #[error("the description of {0} has no costs of threads that share words")]
     Undescribed(String),
     /// The machine does not have this hardware thread.
-    #[error("{machine} has {most} hardware threads, so thread {asked} does not exist")]
+    #[error("{machine} has {most} hardware threads, so thread {requested} does not exist")]
     NoSuchThread {
         /// The machine.
         machine: String,
         /// The number of its hardware threads.
         most: u32,
         /// The requested hardware thread, from 0.
-        asked: u32,
+        requested: u32,
     },
     /// Threads wait for each other.
     #[error("deadlock after {after_ns} ns (seed {seed}):{}", listed(.waiting))]
@@ -126,17 +126,17 @@ impl ThreadSimulation {
         let Kind::Coherent(machine) = &self.machine.kind else { return Err(undescribed()) };
         let costs = Costs::new(machine).ok_or_else(undescribed)?;
         let most = machine.threads();
-        if let Some(&asked) = self.placement.iter().find(|&&asked| asked >= most) {
+        if let Some(&requested) = self.placement.iter().find(|&&requested| requested >= most) {
             let machine = self.machine.name.clone();
-            return Err(ThreadsError::NoSuchThread { machine, most, asked });
+            return Err(ThreadsError::NoSuchThread { machine, most, requested });
         }
         assert!(costs.cores() <= Cores::MOST, "a machine of {} cores", costs.cores());
         let a_core = machine.layout.threads_per_core();
         let cores: Vec<u32> = self.placement.iter().map(|thread| thread / a_core).collect();
         let threads = u32::try_from(cores.len()).unwrap_or(u32::MAX);
         let engine = Engine::new(threads, self.seed, self.explored);
-        let disorder = if self.explored { picoseconds(DISORDER_NS) } else { 0 };
-        Ok(World::new(engine, costs, &cores, disorder))
+        let random_delay = if self.explored { picoseconds(RANDOM_DELAY_NS) } else { 0 };
+        Ok(World::new(engine, costs, &cores, random_delay))
     }
 
     /// Runs `program` on every thread until all threads but servers have ended.
@@ -180,7 +180,7 @@ impl ThreadSimulation {
             let thread = SimulatedThread::new(Rc::clone(&world), me);
             tasks.push(Box::pin(async move { result.set(Some(program(thread).await)) }));
         }
-        let (tallies, measured_ns) = self.play(&world, tasks, begin, end)?;
+        let (tallies, measured_ns) = self.run_tasks(&world, tasks, begin, end)?;
         Ok(ThreadsOutcome {
             tallies,
             measured_ns,
@@ -191,7 +191,7 @@ impl ThreadSimulation {
 
     /// Runs one task on each thread, from time 0. Returns what each thread did between `begin` and
     /// `end`, and the nanoseconds between them.
-    fn play(
+    fn run_tasks(
         &self,
         world: &World,
         tasks: Vec<Task<'_>>,

@@ -1,4 +1,4 @@
-//! The tally of a thread: what it has done and what it has waited for.
+//! The tally of a thread: its operations, and its stalls by cause.
 
 use std::ops::Sub;
 

@@ -52,7 +52,7 @@ pub(super) struct Message {
 
 /// A transaction or a message in transit.
 #[derive(Debug)]
-pub(super) enum OnItsWay {
+pub(super) enum TrafficItem {
     Transaction(Transaction),
     Message(Message),
     Nothing,
@@ -61,12 +61,12 @@ pub(super) enum OnItsWay {
 /// All transactions and messages in transit, by number. Numbers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    all: Vec<OnItsWay>,
+    all: Vec<TrafficItem>,
     free: Vec<u32>,
 }
 
 impl Traffic {
-    pub(super) fn add(&mut self, one: OnItsWay) -> u32 {
+    pub(super) fn add(&mut self, one: TrafficItem) -> u32 {
         if let Some(number) = self.free.pop() {
             self.all[number as usize] = one;
             return number;
@@ -78,18 +78,18 @@ impl Traffic {
     /// Returns a transaction.
     pub(super) fn transaction(&mut self, number: u32) -> &mut Transaction {
         match &mut self.all[number as usize] {
-            OnItsWay::Transaction(transaction) => transaction,
+            TrafficItem::Transaction(transaction) => transaction,
             other => unreachable!("{other:?} is not a transaction"),
         }
     }
 
     pub(super) fn is_message(&self, number: u32) -> bool {
-        matches!(self.all[number as usize], OnItsWay::Message(_))
+        matches!(self.all[number as usize], TrafficItem::Message(_))
     }
 
     /// Removes a transaction or message that has arrived.
-    pub(super) fn take(&mut self, number: u32) -> OnItsWay {
+    pub(super) fn take(&mut self, number: u32) -> TrafficItem {
         self.free.push(number);
-        std::mem::replace(&mut self.all[number as usize], OnItsWay::Nothing)
+        std::mem::replace(&mut self.all[number as usize], TrafficItem::Nothing)
     }
 }

@@ -14,7 +14,7 @@ use super::{
     costs::Costs,
     lines::Lines,
     tally::{Stall, Tally},
-    traffic::{Message, OnItsWay, Traffic, Transaction},
+    traffic::{Message, Traffic, TrafficItem, Transaction},
 };
 use crate::engine::{Engine, Time, What};
 
@@ -148,14 +148,14 @@ pub(super) struct World {
     pub(super) cores: Vec<Core>,
     pub(super) traffic: RefCell<Traffic>,
     /// The largest random delay of an operation.
-    pub(super) disorder: Time,
+    pub(super) random_delay: Time,
     /// All lines taken from the pool.
     taken: RefCell<Vec<&'static Line>>,
 }
 
 impl World {
     /// Creates a world with threads on these cores.
-    pub(super) fn new(engine: Engine, costs: Costs, cores: &[u32], disorder: Time) -> Self {
+    pub(super) fn new(engine: Engine, costs: Costs, cores: &[u32], random_delay: Time) -> Self {
         let thread = |&core| ThreadState { core, ..ThreadState::default() };
         Self {
             engine,
@@ -163,7 +163,7 @@ impl World {
             threads: cores.iter().map(thread).collect(),
             cores: (0..costs.cores()).map(|_| Core::default()).collect(),
             traffic: RefCell::default(),
-            disorder,
+            random_delay,
             costs,
             taken: RefCell::default(),
         }
@@ -182,7 +182,7 @@ impl World {
     }
 
     /// Sends something that arrives at a time. Returns its number.
-    pub(super) fn dispatch(&self, one: OnItsWay, at: Time) -> u32 {
+    pub(super) fn dispatch(&self, one: TrafficItem, at: Time) -> u32 {
         let number = self.traffic.borrow_mut().add(one);
         self.engine.at(at + self.late(), What::Arrive(number));
         number
@@ -190,7 +190,7 @@ impl World {
 
     /// Returns a random delay.
     pub(super) fn late(&self) -> Time {
-        self.engine.roll_below(self.disorder)
+        self.engine.roll_below(self.random_delay)
     }
 
     /// Records that a thread has stalled for a cause from its clock until a time.

@@ -122,8 +122,8 @@ fn line_stays_cached_until_it_is_written() {
     // PE 0: 252 cycles for the line, overlapping the second get. Then it sets its flag. PE 1 sees
     // it, writes a line that PE 0 has read (296 cycles), and sets its own flag. PE 0 sees that, and
     // loads the line.
-    let told = CALL + OPERATION + 252.0 + 296.0;
-    let written = told + 252.0 + OPERATION + 296.0;
+    let flagged = CALL + OPERATION + 252.0 + 296.0;
+    let written = flagged + 252.0 + OPERATION + 296.0;
     near(times[0], written + 296.0 + 252.0 + OPERATION + 252.0);
 }
 

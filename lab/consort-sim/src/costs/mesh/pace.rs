@@ -1,4 +1,5 @@
-//! A core's own time. The core sleeps for it in its next access to the mesh.
+//! The time that a core has spent but not slept for yet. It sleeps for it in its next access to the
+//! mesh.
 
 use crate::{account::Cause, costs::Site, engine::Time};
 
