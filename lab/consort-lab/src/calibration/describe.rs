@@ -5,7 +5,7 @@ use super::{
     measure::{Between, Measured},
 };
 
-/// The smallest share of a transfer that its store may have.
+/// The smallest part of a transfer's time that its store may take.
 const LEAST_STORE: f64 = 0.1;
 
 /// Returns the description of a machine called `title`. `when` is a line that says on which

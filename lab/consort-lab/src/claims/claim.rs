@@ -45,7 +45,7 @@ pub enum Place {
     /// On this machine.
     Here(Judge),
     /// On this machine, and also on simulations of the paper's machines.
-    BesideSimulated(Judge, fn() -> Result<Vec<Quantity>>),
+    HereAndSimulated(Judge, fn() -> Result<Vec<Quantity>>),
     /// On a simulated machine only.
     Simulated(Judge),
 }
@@ -58,7 +58,7 @@ impl Claim {
 
     /// Runs the experiment for `budget` until `stop` is set, with `pes` PEs or else the number that
     /// suits it. Passes the completed share to `show`. With `whole` it includes all figures,
-    /// however long that takes. With `beside` it also simulates the paper's machines. Returns the
+    /// however long that takes. With `simulates` it also simulates the paper's machines. Returns the
     /// outcome, or nothing if it was stopped early, and the time that simulating the paper's
     /// machines took in addition to this one.
     ///
@@ -70,7 +70,7 @@ impl Claim {
         pes: Option<u32>,
         budget: Duration,
         whole: bool,
-        beside: bool,
+        simulates: bool,
         stop: &AtomicBool,
         show: &dyn Fn(f64),
     ) -> Result<Option<(Outcome, Duration)>> {
@@ -82,7 +82,7 @@ impl Claim {
         let fabric = Fabric::Threads;
         let experiment = Experiment { fabric, pes, whole, cores, budget, stop, show };
         let judged = match self.place {
-            Place::Here(judge) | Place::BesideSimulated(judge, _) | Place::Simulated(judge) => {
+            Place::Here(judge) | Place::HereAndSimulated(judge, _) | Place::Simulated(judge) => {
                 judge(&experiment)
             }
         };
@@ -92,7 +92,7 @@ impl Claim {
         }
         let (mut outcome, begun) = (judged?, Instant::now());
         match self.place {
-            Place::BesideSimulated(_, simulate) if beside => {
+            Place::HereAndSimulated(_, simulate) if simulates => {
                 merge(&mut outcome.quantities, simulate()?);
             }
             Place::Simulated(_) => self.check(&outcome.quantities)?,

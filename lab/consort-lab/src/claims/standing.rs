@@ -91,7 +91,8 @@ fn is_met(paper: Paper, unit: &str, value: f64) -> bool {
     }
 }
 
-/// Returns whether a ratio is a gain if the paper's is one, and a loss if the paper's is one.
+/// Returns whether a ratio is on the same side of 1 as the paper's. Any ratio is if the paper's is
+/// 1.
 fn has_sign(paper: f64, value: f64) -> bool {
     match paper.total_cmp(&1.0) {
         Ordering::Less => value < 1.0,

@@ -31,7 +31,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "barriers: flat 100x pthread's, trees 10x flat",
         figures: &[barrier::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(barrier::judge, barrier::simulated),
+        place: Place::HereAndSimulated(barrier::judge, barrier::simulated),
     },
     Claim {
         id: "H3",
@@ -40,7 +40,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: Loose 3.1x Strict in the median, at most 4x",
         figures: &[modes::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(modes::judge, modes::simulated),
+        place: Place::HereAndSimulated(modes::judge, modes::simulated),
     },
     Claim {
         id: "H4",
@@ -49,7 +49,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: trees from 8 doubles (Loose), 32 (Strict)",
         figures: &[crossover::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(crossover::judge, crossover::simulated),
+        place: Place::HereAndSimulated(crossover::judge, crossover::simulated),
     },
     Claim {
         id: "H5",
@@ -58,7 +58,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: with 8 threads flat is always best",
         figures: &[flat::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(flat::judge, flat::simulated),
+        place: Place::HereAndSimulated(flat::judge, flat::simulated),
     },
     Claim {
         id: "H6",
@@ -68,7 +68,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "8 kB reduce: chain wins Loose, radix 2, 4 Strict",
         figures: &[radix::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(radix::judge, radix::simulated),
+        place: Place::HereAndSimulated(radix::judge, radix::simulated),
     },
     Claim {
         id: "T2",
@@ -195,7 +195,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "the loosest modes nearly 10x the strictest",
         figures: &[gasnet::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(gasnet::modes, gasnet::simulated_modes),
+        place: Place::HereAndSimulated(gasnet::modes, gasnet::simulated_modes),
     },
     Claim {
         id: "G4",
@@ -204,7 +204,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "all addresses known (Single) beats Local",
         figures: &[transfers::ADDRESS_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(gasnet::addresses, transfers::addresses),
+        place: Place::HereAndSimulated(gasnet::addresses, transfers::addresses),
     },
     Claim {
         id: "G5",
@@ -213,7 +213,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "a put that signals beats a rendezvous",
         figures: &[transfers::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(transfers::judge, transfers::simulated),
+        place: Place::HereAndSimulated(transfers::judge, transfers::simulated),
     },
     Claim {
         id: "G6",
@@ -223,7 +223,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "dissemination: N(k-1)log_k N; best radix varies",
         figures: &[dissemination::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(dissemination::judge, dissemination::simulated),
+        place: Place::HereAndSimulated(dissemination::judge, dissemination::simulated),
     },
     Claim {
         id: "G7",
@@ -250,7 +250,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "SUMMA beats ScaLAPACK, Cholesky equals, FT +17 %",
         figures: &[applications::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(applications::judge, scaling::simulated),
+        place: Place::HereAndSimulated(applications::judge, scaling::simulated),
     },
     Claim {
         id: "F7",
@@ -268,7 +268,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "counting puts: half the latency of put and flag",
         figures: &[counting::PING_PONG_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::ping_pong, counting::simulated_ping_pong),
+        place: Place::HereAndSimulated(counting::ping_pong, counting::simulated_ping_pong),
     },
     Claim {
         id: "P4",
@@ -277,7 +277,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "all-to-all: counting puts best, barrier worst",
         figures: &[counting::ALL_TO_ALL_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::all_to_all, counting::simulated_all_to_all),
+        place: Place::HereAndSimulated(counting::all_to_all, counting::simulated_all_to_all),
     },
     Claim {
         id: "P5",
@@ -286,7 +286,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "Synch_p2p: counting puts scale, flags do not",
         figures: &[counting::STENCIL_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::stencil, counting::stencils),
+        place: Place::HereAndSimulated(counting::stencil, counting::stencils),
     },
 ];
 

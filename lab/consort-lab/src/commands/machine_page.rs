@@ -197,8 +197,8 @@ fn buffer_costs(machine: &MessageBuffers) -> String {
         costs.add_row([name.to_owned(), at(1), at(farthest)]);
     }
     for (name, ns) in [
-        ("a put from the own message buffer, excluding its lines", machine.put_ns),
-        ("a get to the own message buffer, excluding its lines", machine.get_ns),
+        ("a put from the core's message buffer, excluding its lines", machine.put_ns),
+        ("a get to the core's message buffer, excluding its lines", machine.get_ns),
         ("a put from memory, excluding its lines", machine.put_memory_ns),
         ("a get to memory, excluding its lines", machine.get_memory_ns),
     ] {

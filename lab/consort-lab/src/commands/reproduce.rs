@@ -160,8 +160,8 @@ impl Reproduce {
         let whole = !is_brief || self.results.are_for_programs() || self.results.report.is_some();
         let begun = Instant::now();
         let show = |share| progress.show(share);
-        let (beside, stop) = (whole && !self.here, &run.measurement.stop);
-        let evaluated = claim.evaluate(self.pes, budget, whole, beside, stop, &show)?;
+        let (simulates, stop) = (whole && !self.here, &run.measurement.stop);
+        let evaluated = claim.evaluate(self.pes, budget, whole, simulates, stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
             outcome
@@ -201,7 +201,7 @@ impl Reproduce {
             run.evaluated.push((claim, outcome));
         }
         run.measurement.warn(&Switches::default());
-        self.tell(run, || match is_for_people {
+        self.show_outcome(run, || match is_for_people {
             true => Ok(()),
             false => {
                 let all = run.evaluated.iter();
@@ -225,11 +225,11 @@ impl Reproduce {
         if self.results.are_for_programs() {
             run.measurement.warn(&none);
         }
-        self.tell(run, || run.measurement.print(&none, &page))?;
+        self.show_outcome(run, || run.measurement.print(&none, &page))?;
         Ok(whole)
     }
 
-    fn tell(&self, run: &Run<'_>, text: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn show_outcome(&self, run: &Run<'_>, text: impl FnOnce() -> Result<()>) -> Result<()> {
         let quantities = run.evaluated.iter().flat_map(|(_, outcome)| outcome.quantities.clone());
         let findings = Findings {
             objects: &quantities.collect::<Vec<Quantity>>(),

@@ -38,7 +38,7 @@ impl Sim {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         self.results.check()?;
         let flag = interrupt::stop_flag()?;
-        // For readers of a report: figures of simulations do not depend on this machine.
+        // The load of this machine is not reported: simulated figures do not depend on it.
         let measurement = Measurement::begin(1, flag.clone()).of_simulations_alone(true);
         let stop = &*flag;
         let Options { conditions, simulation, programs, mut left_out } = Options::of(self)?;
@@ -67,7 +67,7 @@ impl Sim {
             match Simulated::of(program, &simulation, &show) {
                 Ok(simulated) => all.push(simulated),
                 Err(error) if is_out_of_time(&error) => left_out.push(format!(
-                    "{name}: {} are over; --budget gives it more",
+                    "{name}: not simulated within {}; raise --budget",
                     output::overrun::seconds(self.budget)
                 )),
                 Err(error) => return Err(error),

@@ -117,8 +117,8 @@ fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
         return Ok((words.join(" ") + " {pes}", None));
     }
     // The command `consort` of this installation, or else the one in PATH.
-    let beside = env::current_exe().map(|own| own.with_file_name("consort"));
-    let consort = beside.ok().filter(|it| it.exists()).unwrap_or_else(|| "consort".into());
+    let installed = env::current_exe().map(|own| own.with_file_name("consort"));
+    let consort = installed.ok().filter(|it| it.exists()).unwrap_or_else(|| "consort".into());
     let peers = APPLICATIONS.map(|(_, _, peer, ..)| peer).join(",");
     Ok((quoted(consort.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
 }
@@ -152,10 +152,10 @@ fn outcome(pes: u32, printed: &str) -> Result<Outcome> {
         ]);
         let known = figures.into_iter().zip(others).filter_map(|(of, value)| Some((of, value?)));
         quantities.extend(known.map(|(of, value)| of.on(machine).with_pes(pes).native(value)));
-        let beside =
+        let with_peer =
             others[0].map_or(String::new(), |value| format!("{} with {peer}, ", ratio(value)));
         let blocking = shown(others[1], ratio);
-        verdict.push(format!("{name} {beside}{blocking} with blocking"));
+        verdict.push(format!("{name} {with_peer}{blocking} with blocking"));
     }
     let absent = lines.iter().filter_map(|line| match line {
         Line::Absent { peer, left_out } => Some(format!("{peer} is left out: {left_out}")),

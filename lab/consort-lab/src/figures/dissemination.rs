@@ -113,9 +113,9 @@ impl Kind {
         if !serves(&program.setting(simulation.capabilities()?), candidate) {
             return Ok(None);
         }
-        let played = program.play(&simulation)?;
-        let messages: u64 = played.outcome.totals.iter().map(|total| total.messages).sum();
-        Ok(Some((messages as f64, played.call_ns(Mode::Latency)?)))
+        let simulated = program.simulate_on(&simulation)?;
+        let messages: u64 = simulated.outcome.totals.iter().map(|total| total.messages).sum();
+        Ok(Some((messages as f64, simulated.call_ns(Mode::Latency)?)))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     experiment::{Experiment, Outcome},
     figure::Figure,
     hotpar::{CLOVERTOWN, Machine},
-    measure::{AS_GOOD, Pair, Way},
+    measure::{EQUAL_WITHIN, Pair, Way},
     quantity::Quantity,
 };
 use consort_bench::page::Page;
@@ -29,7 +29,7 @@ const PES: u32 = 8;
 
 /// Returns the number of sizes at which flat is the best, or equally good.
 fn flat_wins(pairs: &[Pair]) -> usize {
-    pairs.iter().filter(|pair| pair.ratio() <= AS_GOOD).count()
+    pairs.iter().filter(|pair| pair.ratio() <= EQUAL_WITHIN).count()
 }
 
 /// Returns the share of these sizes, as a quantity and its value.

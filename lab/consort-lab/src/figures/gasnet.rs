@@ -25,7 +25,7 @@ use consort_fabric::statistics::median;
 use super::{
     experiment::{Experiment, Outcome},
     figure::Figure,
-    measure::{self, AS_GOOD, Pair},
+    measure::{self, EQUAL_WITHIN, Pair},
     networks::{CRAY, Machine, RANGER},
     quantity::Quantity,
     transfers::ADDRESSES,
@@ -241,7 +241,7 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     let comparison = Comparison { broadcasts: &ADDRESSES, ..comparison };
     let ahead = |bytes| {
         let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes() == bytes as u64);
-        let ahead = of_size().filter(|pair| pair.ratio() * AS_GOOD >= 1.0).count();
+        let ahead = of_size().filter(|pair| pair.ratio() * EQUAL_WITHIN >= 1.0).count();
         format!("{ahead} of {} at {}", of_size().count(), size(bytes as u64))
     };
     let verdict = format!(
@@ -318,7 +318,7 @@ fn names(candidate: &Candidate) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The finalists of the model that are measured. One of each form is enough.
+    /// The model's finalists, which are measured, include one candidate of each form.
     #[test]
     fn one_and_two_levels_differ() {
         let query = sums(Collective::AllReduce, SyncModes::MINE, 4, 8, false);

@@ -27,7 +27,7 @@ const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
 /// A window of more calls than any row has, so that no PE ever waits for credits.
 const ENDLESS: u64 = 1024;
 /// A tree this many times slower than the best at one size is not tried at larger ones.
-const HOPELESS: f64 = 1.5;
+const TOO_SLOW: f64 = 1.5;
 
 /// The mechanism that keeps the PEs of calls in a row from running ahead of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Machine {
             FlowControl::Credits => simulation,
             FlowControl::None => simulation.window(ENDLESS),
         };
-        let calls_ns = program.play(&simulation)?.calls_ns.into_iter();
+        let calls_ns = program.simulate_on(&simulation)?.calls_ns.into_iter();
         let timed_ns = calls_ns.skip(before).take(timed);
         let ns = timed_ns.sum::<f64>() / timed as f64;
         Ok(Best { work: Work::of(&query, candidate), ns })
@@ -118,7 +118,7 @@ impl Machine {
             }
             trees.sort_by(|(_, one), (_, other)| one.ns.total_cmp(&other.ns));
             let (_, best) = trees[0].clone();
-            trees.retain(|(_, tree)| tree.ns <= HOPELESS * best.ns);
+            trees.retain(|(_, tree)| tree.ns <= TOO_SLOW * best.ns);
             radices = trees.into_iter().map(|(radix, _)| radix).collect();
             bests.push(best);
         }

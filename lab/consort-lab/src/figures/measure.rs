@@ -20,7 +20,7 @@ use consort_bench::{
 const FINALISTS: usize = 3;
 /// A choice within this ratio of the best counts as equally good: medians on shared machines vary
 /// by more.
-pub(super) const AS_GOOD: f64 = 1.02;
+pub(super) const EQUAL_WITHIN: f64 = 1.02;
 
 /// The best of a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,7 +187,8 @@ impl Way {
 
 impl Experiment<'_> {
     /// Returns the medians of calls in a row, in nanoseconds, or `None` for work that cannot be
-    /// done here. All medians are of one transfer class, if one class has blocks of all work.
+    /// done here. If all work has blocks of one transfer class, the medians are those of that
+    /// class.
     pub(super) fn medians(
         &self,
         pes: u32,
@@ -241,7 +242,7 @@ impl Experiment<'_> {
         self.best_finalists(pes, &finalists, budget / 3 * 2)
     }
 
-    /// Returns the pairs of groups of which both have a best.
+    /// Returns the pairs of groups that both have a best candidate.
     pub(super) fn pairs(
         &self,
         pes: u32,

@@ -116,8 +116,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// Returns the mixtures of `pes` PEs, with their names. There is none on one machine, or if each
 /// machine has one process.
 fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
-    let asked = MIXED.map(|process| Fabric::Mixed(MachineShape { processes: None, process }));
-    let found = asked.into_iter().filter_map(|one| found(one, pes, experiment.stop).ok());
+    let fabrics = MIXED.map(|process| Fabric::Mixed(MachineShape { processes: None, process }));
+    let found = fabrics.into_iter().filter_map(|one| found(one, pes, experiment.stop).ok());
     let mixed = found.filter(|one| matches!(one, Fabric::Mixed(_)));
     mixed.map(|one| (one.to_string(), one)).collect()
 }

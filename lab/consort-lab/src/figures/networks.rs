@@ -60,7 +60,7 @@ impl Machine {
             let program = Program { mode: Mode::Throughput, calls: self.calls, ..once };
             let simulation = Simulation::on(self.machine.clone(), self.pes);
             let simulation = simulation.heap_bytes(program.heap_bytes());
-            let ns = program.play(&simulation)?.call_ns(program.mode)?;
+            let ns = program.simulate_on(&simulation)?.call_ns(program.mode)?;
             if ns < best.1 {
                 best = (Some(candidate), ns);
             }

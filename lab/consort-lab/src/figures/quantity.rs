@@ -59,7 +59,7 @@ impl Quantity {
         Self { machine, quantity: quantity.into(), unit, ..Self::default() }
     }
 
-    /// Returns the same quantity, with more in its name.
+    /// Returns the same quantity, with an addition to its name.
     pub(super) fn named(mut self, more: &str) -> Self {
         self.quantity += more;
         self

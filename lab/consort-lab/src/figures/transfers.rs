@@ -15,7 +15,7 @@ use consort::{
 use super::{
     experiment::{Experiment, Outcome},
     figure::Figure,
-    measure::{self, AS_GOOD, Way, radices},
+    measure::{self, EQUAL_WITHIN, Way, radices},
     networks::{CRAY, Machine, RANGER},
     quantity::Quantity,
 };
@@ -156,8 +156,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         "The paper: put is consistently ahead in broadcasts. Among threads, the signal and the \
          replies of a rendezvous are transfers of a line, not trips through a network.",
     );
-    let ahead: Vec<&Row> =
-        rows.iter().filter(|row| row.over_put(Transfer::Rendezvous) * AS_GOOD >= 1.0).collect();
+    let ahead: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.over_put(Transfer::Rendezvous) * EQUAL_WITHIN >= 1.0)
+        .collect();
     let verdict = if rows.is_empty() {
         "nothing could be measured".to_owned()
     } else {

@@ -48,24 +48,24 @@ impl Prediction<'_> {
         let transfer_ns =
             cores.store_ns(State::Shared, distance) + cores.load_ns(State::Modified, distance);
         let class = TransferClass::of(transfer_ns);
-        let (asked, begun) = (self.asked()?, Instant::now());
+        let (planned, begun) = (self.planned_calls()?, Instant::now());
         let simulation = Simulation::on(machine.clone(), self.pes);
         let mut predicted = Vec::new();
-        for (index, (query, candidate)) in asked.iter().enumerate() {
-            show("simulating", index as f64 / asked.len() as f64);
+        for (index, (query, candidate)) in planned.iter().enumerate() {
+            show("simulating", index as f64 / planned.len() as f64);
             predicted.push(simulate(&simulation, query, candidate)?);
         }
         let simulating = begun.elapsed();
         let budget = self.budget.saturating_sub(simulating);
         let work: Vec<Work> =
-            asked.iter().map(|(query, candidate)| Work::of(query, candidate)).collect();
+            planned.iter().map(|(query, candidate)| Work::of(query, candidate)).collect();
         let show = |share| show("measuring", share);
         let taken = self.measure(Fabric::Threads, &work, Some(class), budget, &show)?;
-        let asked_count = asked.len();
-        let all = asked.into_iter().zip(&taken.timings).zip(predicted);
+        let count = planned.len();
+        let all = planned.into_iter().zip(&taken.timings).zip(predicted);
         let calls: Vec<Call> = all
-            .filter_map(|((asked, timing), ns)| {
-                Call::new(asked, (ns, None), &mut times(timing, Some(class)))
+            .filter_map(|((call, timing), ns)| {
+                Call::new(call, (ns, None), &mut times(timing, Some(class)))
             })
             .collect();
         self.ensure_measured(&calls)?;
@@ -77,7 +77,7 @@ impl Prediction<'_> {
         );
         let basis = Basis::Cores { transfer_ns, class };
         Ok(Predicted {
-            missing: asked_count - calls.len(),
+            missing: count - calls.len(),
             simulating,
             longest_launch: taken.longest_launch,
             ..Predicted::new((machine.name.clone(), self.pes), basis, calls)
@@ -85,7 +85,7 @@ impl Prediction<'_> {
     }
 
     /// Returns the calls, each with the algorithm that serves it on this machine.
-    fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
+    fn planned_calls(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
         let wisdom = usable(&default_path(Arrival::Together)?, algorithms.identity());
         let call = |collective, sync, bytes| sums(collective, sync, self.pes, bytes, false);

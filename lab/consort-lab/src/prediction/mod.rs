@@ -201,25 +201,25 @@ impl Prediction<'_> {
     ) -> Result<Taken> {
         let (mode, waiting, begun) = (Mode::Throughput, None, Instant::now());
         let mut timings = vec![Timing::default(); work.len()];
-        let (mut longest, mut besides) = (Duration::ZERO, Duration::ZERO);
+        let (mut longest, mut overhead) = (Duration::ZERO, Duration::ZERO);
         for launch in 0..LAUNCHES + MORE_LAUNCHES {
             let lacking = timings.iter().any(|timing: &Timing| of_class(timing, class).is_empty());
             let left = budget.saturating_sub(begun.elapsed());
             // Do not start a launch that would end much later than the budget.
-            let is_over = left < besides || launch >= LAUNCHES && !lacking;
+            let is_over = left < overhead || launch >= LAUNCHES && !lacking;
             if launch > 0 && (is_over || self.stop.load(Relaxed)) {
                 break;
             }
             // In addition to its blocks, a launch needs time to start, and to warm up each call.
             let share = left / LAUNCHES.saturating_sub(launch).max(1);
-            let budget = share.saturating_sub(besides);
+            let budget = share.saturating_sub(overhead);
             let (pes, work) = (self.pes, work.to_vec());
             let session = Session { fabric, pes, waiting, work, mode, budget };
             let choices = AlgorithmChoice::without_wisdom(Some(program::barrier()));
             let launched = Instant::now();
             let measured = session.run(&choices, &Conditions::default(), self.stop)?;
             let taken = launched.elapsed();
-            besides = taken.saturating_sub(budget);
+            overhead = taken.saturating_sub(budget);
             longest = longest.max(taken);
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch as usize, new);
@@ -234,9 +234,9 @@ impl Prediction<'_> {
 fn simulate(simulation: &Simulation, query: &Query, candidate: &Candidate) -> Result<f64> {
     let (mode, calls) = (Mode::Throughput, CALLS);
     let program = Program { mode, calls, ..Program::once(*query, candidate) };
-    let played = program.play(simulation);
+    let simulated = program.simulate_on(simulation);
     let called = || format!("{} by {candidate}", query_json::describe(query));
-    played.with_context(called)?.call_ns(mode)
+    simulated.with_context(called)?.call_ns(mode)
 }
 
 /// Returns the times of the blocks that count.

@@ -146,8 +146,8 @@ impl Prediction<'_> {
     /// # Errors
     /// When there is no MPI, or measuring or simulating fails.
     pub fn between_processes(&self, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
-        let asked = self.fixed();
-        let calls = asked.iter().map(|(query, candidate)| Work::of(query, candidate));
+        let planned = self.fixed();
+        let calls = planned.iter().map(|(query, candidate)| Work::of(query, candidate));
         let work: Vec<Work> = Messages::WORK.into_iter().chain(calls).collect();
         let fabric = Fabric::Mpi(ProcessShape::SINGLE);
         let taken =
@@ -166,16 +166,16 @@ impl Prediction<'_> {
         let parameters = Parameters { loggp, copy_gbps: copy_gbps(COPIED_BYTES, COPYING) };
         let begun = Instant::now();
         let simulation = parameters.simulation(self.pes, self.sizes_bytes);
-        let (asked_count, mut calls) = (asked.len(), Vec::new());
-        for (index, ((query, candidate), timing)) in asked.into_iter().zip(timings).enumerate() {
-            show("simulating", index as f64 / asked_count as f64);
+        let (count, mut calls) = (planned.len(), Vec::new());
+        for (index, ((query, candidate), timing)) in planned.into_iter().zip(timings).enumerate() {
+            show("simulating", index as f64 / count as f64);
             let predicted =
                 (simulate(&simulation, &query, &candidate)?, Some(parameters.call_ns(&query)));
             calls.extend(Call::new((query, candidate), predicted, &mut times(timing, None)));
         }
         let basis = Basis::Network(parameters);
         Ok(Predicted {
-            missing: asked_count - calls.len(),
+            missing: count - calls.len(),
             simulating: begun.elapsed(),
             longest_launch: taken.longest_launch,
             ..Predicted::new((fabric.to_string(), self.pes), basis, calls)

@@ -87,8 +87,8 @@ mod tests {
         }
         let simulation = Simulation::on(machine, pes);
         let simulated_ns = |candidate: &Candidate| {
-            let played = Program::once(query, candidate).play(&simulation).unwrap();
-            played.call_ns(Mode::Latency).unwrap()
+            let simulated = Program::once(query, candidate).simulate_on(&simulation).unwrap();
+            simulated.call_ns(Mode::Latency).unwrap()
         };
         let best_ns = candidates.iter().map(simulated_ns).fold(f64::INFINITY, f64::min);
         simulated_ns(&chosen) / best_ns

@@ -198,12 +198,12 @@ async fn round_of(
     let everyone = || (0..pes).map(move |distance| Rank((me.0 + distance) % pes));
     let source = Span::heap(2 * pes as usize * bytes, bytes);
     let at = (turn * pes as usize + me.index()) * bytes;
-    let came = Until::AtLeast(u64::from(pes) * u64::from(round / 2 + 1));
+    let count = Until::AtLeast(u64::from(pes) * u64::from(round / 2 + 1));
     if notification == Notification::Counted {
         for to in everyone() {
             memory.count(call, (to, turn), at, source).await?;
         }
-        return call.wait_until(memory.word(turn), came).await.map(drop);
+        return call.wait_until(memory.word(turn), count).await.map(drop);
     }
     for to in everyone() {
         memory.put(call, to, at, source).await?;
@@ -215,7 +215,7 @@ async fn round_of(
     for to in everyone() {
         memory.flag(call, to, turn).await?;
     }
-    call.wait_until(memory.word(turn), came).await.map(drop)
+    call.wait_until(memory.word(turn), count).await.map(drop)
 }
 
 /// The columns and rows of a grid.
@@ -271,8 +271,8 @@ pub fn stencil_ns(
                 if me > Rank(0) {
                     waits += 1;
                     call.wait_until(memory.word(0), Until::AtLeast(waits)).await?;
-                    let came = pe.heap(row * WORD, WORD);
-                    assert_eq!(came, value(iteration, row).to_ne_bytes(), "row {row}");
+                    let received = pe.heap(row * WORD, WORD);
+                    assert_eq!(received, value(iteration, row).to_ne_bytes(), "row {row}");
                 }
                 pe.work(row_ns).await;
                 if me < last {

@@ -22,7 +22,7 @@ mod transfers;
 pub use catalog::Described;
 pub use contention::contention;
 pub use interrupts::interrupts_ns;
-pub use program::{Played, Program};
+pub use program::{Program, ProgramOutcome};
 pub use simulated::{Conditions, Simulated, Spent};
 pub use spread::{Node, tree};
 pub use transfers::{Load, Loaded, Transfer, loaded, transfer_ns};

@@ -39,7 +39,7 @@ type Times = Vec<(f64, f64)>;
 
 /// The outcome of a simulated program.
 #[derive(Debug)]
-pub struct Played {
+pub struct ProgramOutcome {
     /// The time of each call, in nanoseconds. For single calls it is from the first entry to the
     /// last exit; for calls in a row, from last exit to last exit.
     pub calls_ns: Vec<f64>,
@@ -51,7 +51,7 @@ pub struct Played {
     pub outcome: Outcome<()>,
 }
 
-impl Played {
+impl ProgramOutcome {
     /// Returns the time of a call, in nanoseconds: the median of single calls, or the mean of calls
     /// in a row after the first, which fills the pipeline.
     ///
@@ -99,24 +99,28 @@ impl Program {
     ///
     /// # Errors
     /// When the algorithm cannot serve the call, or the simulation fails.
-    pub fn play(&self, simulation: &Simulation) -> Result<Played> {
-        self.play_showing(simulation, &|_| {})
+    pub fn simulate_on(&self, simulation: &Simulation) -> Result<ProgramOutcome> {
+        self.simulate_with_progress(simulation, &|_| {})
     }
 
     /// Runs the program, and passes the completed share of the calls to `show`.
     ///
     /// # Errors
-    /// As [`Program::play`].
-    pub fn play_showing(&self, simulation: &Simulation, show: &dyn Fn(f64)) -> Result<Played> {
+    /// As [`Program::simulate_on`].
+    pub fn simulate_with_progress(
+        &self,
+        simulation: &Simulation,
+        show: &dyn Fn(f64),
+    ) -> Result<ProgramOutcome> {
         let plans = simulation.plan(&self.call(), &self.candidate, &barrier())?;
         let data = Data::of(self.bytes());
-        let player = Player { program: self, plans, data, show, left: Cell::new(0) };
-        let outcome = simulation.run(async |pe: &Pe<'_>| player.member(pe).await)?;
+        let running = RunningProgram { program: self, plans, data, show, left: Cell::new(0) };
+        let outcome = simulation.run(async |pe: &Pe<'_>| running.member(pe).await)?;
         let times: Vec<Times> = outcome.results.into_iter().collect::<Result<_>>()?;
         let within_ns = |pe: &Times| pe.iter().map(|(entered, left)| left - entered).sum();
         let left_ns = |rank: &u32| times[*rank as usize].last().map_or(0.0, |(_, left)| *left);
         let last = (0..self.query.pes).max_by(|one, other| left_ns(one).total_cmp(&left_ns(other)));
-        Ok(Played {
+        Ok(ProgramOutcome {
             calls_ns: self.calls_ns(&times),
             within_ns: times.iter().map(within_ns).collect(),
             last: Rank(last.unwrap_or(0)),
@@ -144,7 +148,7 @@ impl Program {
     }
 }
 
-struct Player<'p> {
+struct RunningProgram<'p> {
     program: &'p Program,
     plans: Plans,
     data: Data,
@@ -153,7 +157,7 @@ struct Player<'p> {
     left: Cell<u64>,
 }
 
-impl Player<'_> {
+impl RunningProgram<'_> {
     fn buffer(&self, data: Vec<u8>, at: usize) -> Buffer {
         if self.program.query.symmetric {
             Buffer::Symmetric { at, bytes: data.len() }
@@ -367,7 +371,7 @@ mod tests {
 
     #[test]
     fn calls_in_a_row_count_without_the_first() {
-        let played = |calls_ns: &[f64]| Played {
+        let simulated = |calls_ns: &[f64]| ProgramOutcome {
             calls_ns: calls_ns.to_vec(),
             within_ns: Vec::new(),
             last: Rank(0),
@@ -380,9 +384,9 @@ mod tests {
             },
         };
         let times = [9.0, 1.0, 2.0, 6.0];
-        assert_eq!(played(&times).call_ns(Mode::Throughput).unwrap(), 3.0);
-        assert_eq!(played(&times[..1]).call_ns(Mode::Throughput).unwrap(), 9.0);
-        assert_eq!(played(&times[..3]).call_ns(Mode::Latency).unwrap(), 2.0);
-        assert!(played(&[]).call_ns(Mode::Latency).is_err());
+        assert_eq!(simulated(&times).call_ns(Mode::Throughput).unwrap(), 3.0);
+        assert_eq!(simulated(&times[..1]).call_ns(Mode::Throughput).unwrap(), 9.0);
+        assert_eq!(simulated(&times[..3]).call_ns(Mode::Latency).unwrap(), 2.0);
+        assert!(simulated(&[]).call_ns(Mode::Latency).is_err());
     }
 }

@@ -148,27 +148,27 @@ impl Simulated {
     /// Runs a simulation, and passes the completed share to `show`.
     ///
     /// # Errors
-    /// As [`Program::play`].
+    /// As [`Program::simulate_on`].
     pub fn of(program: Program, simulation: &Simulation, show: &dyn Fn(f64)) -> Result<Self> {
         let began = Instant::now();
-        let played = program.play_showing(simulation, show)?;
+        let simulated = program.simulate_with_progress(simulation, show)?;
         let took = began.elapsed();
-        let totals = &played.outcome.totals;
+        let totals = &simulated.outcome.totals;
         let all = totals.iter().fold(Total::default(), |all, one| all.and(one));
-        let last = played.last.index();
-        let (calls, last_ns) = (program.calls, played.within_ns[last]);
+        let last = simulated.last.index();
+        let (calls, last_ns) = (program.calls, simulated.within_ns[last]);
         Ok(Self {
-            call_ns: played.call_ns(program.mode)?,
+            call_ns: simulated.call_ns(program.mode)?,
             messages: all.messages as f64 / calls as f64,
             message_bytes: all.bytes as f64 / calls as f64,
             transfers: all.transfers as f64 / calls as f64,
-            mean: Spent::of(&all, played.within_ns.iter().sum(), program.query.pes, calls),
+            mean: Spent::of(&all, simulated.within_ns.iter().sum(), program.query.pes, calls),
             last: Spent::of(&totals[last], last_ns, 1, calls),
-            last_pe: played.last,
-            calls_ns: played.calls_ns,
-            events: played.outcome.events,
+            last_pe: simulated.last,
+            calls_ns: simulated.calls_ns,
+            events: simulated.outcome.events,
             took,
-            trace: played.outcome.trace,
+            trace: simulated.outcome.trace,
             program,
         })
     }

@@ -176,7 +176,7 @@ mod tests {
         let once = Program::once(query, &candidate.parse().unwrap());
         let program = Program { root: Rank(root), ..once };
         let simulation = Simulation::on(Machine::find("scc").unwrap(), pes).traced();
-        let trace = program.play(&simulation).unwrap().outcome.trace;
+        let trace = program.simulate_on(&simulation).unwrap().outcome.trace;
         let nodes = tree(collective, &trace, pes, root);
         assert_eq!(nodes.len(), pes as usize);
         assert_eq!(nodes[0].rank, root);

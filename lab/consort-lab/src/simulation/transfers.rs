@@ -111,9 +111,9 @@ pub fn loaded(
     bytes: usize,
     window_ns: f64,
 ) -> Result<Loaded> {
-    let (timed, beside) = load.timed;
+    let (timed, source) = load.timed;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let from = if pe.rank() == timed { Some(beside) } else { (load.from)(pe.rank()) };
+        let from = if pe.rank() == timed { Some(source) } else { (load.from)(pe.rank()) };
         let Some(from) = from else { return Some(0.0) };
         let Repeated { mean_ns, count } = Transfer::Get.repeat(pe, from, bytes, window_ns).await?;
         Some(if pe.rank() == timed { mean_ns } else { count })

@@ -324,7 +324,7 @@ fn simulation_over_budget_is_stopped_and_listed() {
     let algorithm = "pipelined(chunk_bytes=256,radix=1)";
     let line = "broadcast --machine cluster --pes 64 --calls 100 --budget 2";
     let line = format!("{line} --algorithm {algorithm}");
-    let why = format!("{algorithm}, 4 MiB: 2.0 s are over; --budget gives it more");
+    let why = format!("{algorithm}, 4 MiB: not simulated within 2.0 s; raise --budget");
     fails(&format!("{line} --bytes 4M"), 1, &why);
     let some = shown(&format!("{line} --bytes 8,4M"));
     let some = some.split_whitespace().collect::<Vec<_>>().join(" ");

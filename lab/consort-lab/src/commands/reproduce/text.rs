@@ -83,7 +83,7 @@ pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
     if !standing.is_empty() {
         page.paragraph(standing.trim_end());
     }
-    if let Place::BesideSimulated(..) = claim.place {
+    if let Place::HereAndSimulated(..) = claim.place {
         quantity::add_tables(&mut page, &outcome.quantities);
     }
     page

@@ -7,7 +7,7 @@ use consort_console::{refuse, usage};
 
 /// The requested candidates.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct Requested<'a> {
     /// The algorithms, with parameters or without. None stands for all.
     pub(super) named: &'a [Candidate],
     /// Values for all algorithms that have the parameter.
@@ -30,7 +30,7 @@ pub(super) struct Candidates {
     pub(super) unable: Vec<PlanError>,
 }
 
-impl Asked<'_> {
+impl Requested<'_> {
     /// Returns whether no algorithm and no value is requested.
     pub(super) fn is_all(&self) -> bool {
         self.named.is_empty() && self.values.is_empty() && !self.every_value
@@ -70,22 +70,24 @@ pub(super) fn named(text: &str) -> Result<Candidate, String> {
 pub(super) fn candidates(
     collective: Collective,
     setting: &Setting,
-    asked: Asked<'_>,
+    requested: Requested<'_>,
 ) -> Result<Candidates> {
     let all: Vec<Candidate> = names(collective).iter().map(|name| Candidate::new(name)).collect();
-    let bases = if asked.named.is_empty() { &all } else { asked.named };
+    let bases = if requested.named.is_empty() { &all } else { requested.named };
     let mut tried = Vec::new();
     for base in bases {
-        tried.extend(completed(collective, base, setting, asked).map_err(usage::invalid_argument)?);
+        tried.extend(
+            completed(collective, base, setting, requested).map_err(usage::invalid_argument)?,
+        );
     }
-    for Values { parameter, values } in asked.values {
+    for Values { parameter, values } in requested.values {
         check(&tried, parameter, values)?;
     }
     let mut found = Candidates::default();
     for (candidate, error) in tried {
         match error {
             None => found.able.push(candidate),
-            Some(error) if asked.named.is_empty() => found.unable.push(error),
+            Some(error) if requested.named.is_empty() => found.unable.push(error),
             Some(error) => return Err(usage::invalid_argument(error)),
         }
     }
@@ -130,14 +132,14 @@ fn completed(
     collective: Collective,
     base: &Candidate,
     setting: &Setting,
-    asked: Asked<'_>,
+    requested: Requested<'_>,
 ) -> Result<Vec<Tried>, PlanError> {
     let description = describe(collective, &base.algorithm)?;
     description.check_names(base)?;
     let mut starts = vec![base.clone()];
     let mut open = Vec::new();
     for parameter in description.parameters.iter().filter(|it| base.parameter(it.name).is_none()) {
-        match asked.values.iter().rfind(|given| given.parameter == parameter.name) {
+        match requested.values.iter().rfind(|given| given.parameter == parameter.name) {
             Some(given) => starts = crossed(&starts, parameter.name, &given.values),
             None => open.push(parameter),
         }
@@ -145,7 +147,7 @@ fn completed(
     let complete = |start: Candidate| -> Vec<Tried> {
         let mut all = vec![start];
         for parameter in &open {
-            let values = worth_trying(parameter, setting.call.pes, asked.every_value);
+            let values = worth_trying(parameter, setting.call.pes, requested.every_value);
             all = crossed(&all, parameter.name, &values);
         }
         let error = |one: &Candidate| consort_collectives::check(setting, one).err();
@@ -154,7 +156,7 @@ fn completed(
         if one_serves {
             tried.retain(|(_, error)| error.is_none());
         }
-        if !(one_serves && asked.every_value) {
+        if !(one_serves && requested.every_value) {
             tried.truncate(1);
         }
         tried
@@ -210,8 +212,8 @@ mod tests {
     fn found(pes: u32, named: &[&str], values: &[&str], every_value: bool) -> Result<Candidates> {
         let named: Vec<Candidate> = named.iter().map(|text| super::named(text).unwrap()).collect();
         let values: Vec<Values> = values.iter().map(|text| text.parse().unwrap()).collect();
-        let asked = Asked { named: &named, values: &values, every_value };
-        candidates(Collective::Broadcast, &setting(pes), asked)
+        let requested = Requested { named: &named, values: &values, every_value };
+        candidates(Collective::Broadcast, &setting(pes), requested)
     }
 
     fn able(pes: u32, named: &[&str], values: &[&str]) -> Vec<String> {

@@ -20,7 +20,7 @@ use consort_sim::{
 use super::super::named;
 use super::{
     arguments::{MOST_BYTES, Sim},
-    candidates::{Asked, candidates},
+    candidates::{Requested, candidates},
 };
 
 /// The largest size of a sweep.
@@ -33,7 +33,7 @@ const DRAWN_PES: u32 = 256;
 const LINE_BYTES: usize = 64;
 /// An algorithm that the model estimates this many times slower than the best is simulated only if
 /// it is named.
-const HOPELESS: f64 = 10.0;
+const TOO_SLOW: f64 = 10.0;
 /// Bytes in an element of a reduction. Sizes are multiples of it.
 const ELEMENT_BYTES: usize = 8;
 
@@ -173,12 +173,12 @@ fn programs(
     simulation: &Simulation,
 ) -> Result<(Vec<Program>, Vec<String>)> {
     let Query { collective: what, pes, .. } = blank.query;
-    let asked =
-        Asked { named: &sim.algorithm, values: &sim.param, every_value: sim.all_algorithms };
+    let requested =
+        Requested { named: &sim.algorithm, values: &sim.param, every_value: sim.all_algorithms };
     let capabilities = simulation.capabilities()?;
     let model = machine.model(pes);
     let (mut programs, mut left_out) = (Vec::new(), Vec::new());
-    let mut hopeless: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut too_slow: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for bytes in sizes_bytes(sim, line_bytes) {
         let shown = units::size(bytes as u64);
         require!(
@@ -193,24 +193,24 @@ fn programs(
         );
         let blank =
             Program { query: Query { bytes: bytes as u64, ..blank.query }, ..blank.clone() };
-        let mut found = candidates(what, &blank.setting(capabilities), asked)?;
-        if asked.is_all() {
+        let mut found = candidates(what, &blank.setting(capabilities), requested)?;
+        if requested.is_all() {
             let estimate_ns = |one: &Candidate| estimate_ns(&blank.query, one, &model);
-            for name in drop_hopeless(&mut found.able, estimate_ns) {
-                hopeless.entry(name).or_default().push(shown.clone());
+            for name in drop_slow(&mut found.able, estimate_ns) {
+                too_slow.entry(name).or_default().push(shown.clone());
             }
         }
         let program = |candidate| Program { candidate, ..blank.clone() };
         programs.extend(found.able.into_iter().map(program));
         left_out.extend(found.unable.iter().map(ToString::to_string));
     }
-    left_out.extend(hopeless.into_iter().map(|(name, sizes)| {
+    left_out.extend(too_slow.into_iter().map(|(name, sizes)| {
         let of_sizes = match what {
             Collective::Barrier => String::new(),
             _ => format!(" of {}", sizes.join(", ")),
         };
         format!(
-            "{name}{of_sizes}: the model estimates more than {HOPELESS}x the best; --algorithm \
+            "{name}{of_sizes}: the model estimates more than {TOO_SLOW}x the best; --algorithm \
              {name} simulates it"
         )
     }));
@@ -221,15 +221,15 @@ fn programs(
 
 /// Removes the candidates that the model estimates far slower than the best. Returns their
 /// algorithms.
-fn drop_hopeless(
+fn drop_slow(
     candidates: &mut Vec<Candidate>,
     estimate_ns: impl Fn(&Candidate) -> f64,
 ) -> Vec<String> {
     let best_ns = candidates.iter().map(&estimate_ns).fold(f64::INFINITY, f64::min);
-    let is_hopeless = |one: &Candidate| estimate_ns(one) > HOPELESS * best_ns;
+    let is_too_slow = |one: &Candidate| estimate_ns(one) > TOO_SLOW * best_ns;
     let mut dropped: Vec<String> =
-        candidates.iter().filter(|one| is_hopeless(one)).map(|one| one.algorithm.clone()).collect();
-    candidates.retain(|one| !is_hopeless(one));
+        candidates.iter().filter(|one| is_too_slow(one)).map(|one| one.algorithm.clone()).collect();
+    candidates.retain(|one| !is_too_slow(one));
     dropped.dedup();
     dropped
 }

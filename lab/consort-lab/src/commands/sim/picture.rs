@@ -107,8 +107,8 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         svg.text((x, y + 3.2), digits, Anchor::Middle, &node.rank.to_string());
         // In narrow columns, the time would cover the next PE.
         if let Some(edge) = node.edge.filter(|_| node.is_leaf && column > 60.0) {
-            let had = format!("{:.2}", micros(edge.to_ps));
-            svg.text((x + radius + 5.0, y + 3.2), digits, Anchor::Start, &had);
+            let time = format!("{:.2}", micros(edge.to_ps));
+            svg.text((x + radius + 5.0, y + 3.2), digits, Anchor::Start, &time);
         }
     }
     let rows = nodes.iter().map(|node| node.row).fold(0.0, f64::max);

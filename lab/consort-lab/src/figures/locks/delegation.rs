@@ -67,7 +67,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     let [servers, combiners] = counter(&mut report)?;
     long_sections(&mut report)?;
     let highest = max_ops(&mut report)?;
-    beside_locks(&mut report)?;
+    few_threads(&mut report)?;
     pointers(&mut report)?;
     Ok(report.finish(format!(
         "MP-SERVER {servers:.1} times SHM-SERVER (paper: 4.3), HYBCOMB {combiners:.1} times \
@@ -132,7 +132,7 @@ fn max_ops(report: &mut Report) -> Result<f64> {
 }
 
 /// Figure 6.7: few threads that apply operations. Servers have an additional thread.
-fn beside_locks(report: &mut Report) -> Result<()> {
+fn few_threads(report: &mut Report) -> Result<()> {
     let ways = LOCKS.into_iter().chain(schemes(MAX_OPS));
     let curves = Curves::run(ways, &[1, 2, 3, 4, 5], |way, clients| {
         let servers = u32::from(way.is_served());

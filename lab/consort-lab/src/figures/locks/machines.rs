@@ -50,7 +50,8 @@ pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point
 #[derive(Clone, Copy, Debug)]
 pub(super) struct X86 {
     pub(super) machine: &'static str,
-    /// The number of clients with which no core is idle, except next to the server.
+    /// The number of clients that occupies all hardware threads except the one next to the
+    /// server's.
     pub(super) clients: u32,
     /// The number of cycles between two polls of a client that gives a high throughput.
     pub(super) backoff: u64,
@@ -153,8 +154,12 @@ mod tests {
                 let all = threads - servers * (siblings - 1);
                 let clients = x86.clients.min(all - servers);
                 assert_eq!(placement.len(), (clients + servers) as usize, "{x86:?}");
-                let beside = |thread: &&u32| **thread < servers * siblings;
-                assert_eq!(placement.iter().filter(beside).count(), servers as usize, "{x86:?}");
+                let on_server_core = |thread: &&u32| **thread < servers * siblings;
+                assert_eq!(
+                    placement.iter().filter(on_server_core).count(),
+                    servers as usize,
+                    "{x86:?}"
+                );
             }
             assert_eq!(x86.clients + 1, threads - (siblings - 1));
             let threads = x86.setting(Way::Mcs, 1, x86.clients).unwrap().placement.len();

@@ -31,7 +31,7 @@ figures! { pub FIGURES of "T13", "sections 7.2.1 and 7.2.2":
     SECOND_LINE("7.2.1 every second line / every line", XEON >= 1.0, OPTERON <= 1.0)
     BASE_BY_NUMBER("7.2.1 base, by number / by pointer", XEON == 1.0, OPTERON == 1.0)
     BACKOFF_BY_NUMBER("7.2.1 backoff, by number / by pointer", XEON == 1.0, OPTERON == 1.0)
-    BESIDE_SERVER("7.2.1 client beside the server / none", XEON <= 1.0)
+    NEXT_TO_SERVER("7.2.1 client next to the server / none", XEON <= 1.0)
 }
 
 const BASE: &str = "base";
@@ -158,10 +158,10 @@ fn placement(x86: X86, report: &mut Report) -> Result<()> {
         report.add(figure.on(x86.machine), ratio);
     }
     if x86.machine == XEON {
-        let mut beside = setting(slots)?;
-        beside.placement.push(1);
-        let ratio = beside.run()?.mops / as_placed;
-        report.add(BESIDE_SERVER.on(x86.machine), ratio);
+        let mut next_to_server = setting(slots)?;
+        next_to_server.placement.push(1);
+        let ratio = next_to_server.run()?.mops / as_placed;
+        report.add(NEXT_TO_SERVER.on(x86.machine), ratio);
     }
     Ok(())
 }

@@ -33,8 +33,8 @@ figures! { pub FIGURES of "T14", "sections 5.3 and 6.1": "references":
     HYBLOCK("HYBLOCK, a hand-over", TILE == 0.0)
 }
 
-/// The time until a thread waits for the lock, in cycles.
-const COMES: u64 = 10_000;
+/// The time after which a thread certainly waits for the lock, in cycles.
+const ARRIVAL_CYCLES: u64 = 10_000;
 
 /// T14: remote references of servicing threads and of hand-overs (sections 5.3 and 6.1).
 ///
@@ -70,8 +70,8 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
 /// second one starts it.
 #[derive(Default)]
 struct Between {
-    /// Word 0: the turn in which the second thread must come.
-    come: Line,
+    /// Word 0: the number of the turn in which the second thread must ask for the lock.
+    turn: Line,
     ended: Cell<[Tally; 2]>,
     begun: Cell<[Tally; 2]>,
 }
@@ -83,9 +83,9 @@ impl Service<SimulatedThread> for Between {
             self.begun.set(both());
             return 0;
         }
-        m.store(&self.come[0], turn, Release).await;
-        m.pause(COMES).await;
-        m.load(&self.come[0], Relaxed).await;
+        m.store(&self.turn[0], turn, Release).await;
+        m.pause(ARRIVAL_CYCLES).await;
+        m.load(&self.turn[0], Relaxed).await;
         self.ended.set(both());
         0
     }
@@ -103,10 +103,10 @@ fn hand_over<R: RawLock>() -> Result<[f64; 2]> {
         // The second turn is counted. In the first one, lines are in no cache.
         for turn in [1, 2] {
             if m.thread() == Thread(1) {
-                let Ok(_) = m.wait_until(&between.come[0], Until::Equals(turn)).await;
+                let Ok(_) = m.wait_until(&between.turn[0], Until::Equals(turn)).await;
             }
             let Ok(_) = lock.0.apply(&m, &(), &between, turn, 0).await;
-            m.pause(COMES).await;
+            m.pause(ARRIVAL_CYCLES).await;
         }
     })?;
     let [releasing, acquiring] =

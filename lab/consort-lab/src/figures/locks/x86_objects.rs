@@ -68,9 +68,9 @@ impl X86 {
     fn ways(self) -> Ways {
         let base = self.slots();
         let backoff = Slots { backoff: Some(self.backoff), ..base };
-        // The thesis combines streaming stores with backoff where that gains.
-        let beside = (self.machine == XEON).then_some(self.streaming_backoff);
-        let streaming = Slots { streams: true, backoff: beside, ..base };
+        // The thesis combines streaming stores with backoff where the combination is faster.
+        let combined = (self.machine == XEON).then_some(self.streaming_backoff);
+        let streaming = Slots { streams: true, backoff: combined, ..base };
         let mut ways = vec![
             (BASE, Way::Shm(base)),
             (BACKOFF, Way::Shm(backoff)),

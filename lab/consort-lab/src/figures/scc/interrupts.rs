@@ -12,8 +12,8 @@ use consort_bench::page::Curves;
 
 figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.3a":
     // "from about 2000 to almost 6000", "about 3 times more expensive than" one alone; "barely
-    // noticeable for less than 20 cores". The fastest is a parameter, and without the registers
-    // next to the mesh nothing could differ (figure 3.3b).
+    // noticeable for less than 20 cores". The time of the fastest core is a parameter of the
+    // machine. Times differ only because of the registers next to the mesh (figure 3.3b).
     "cycles":
     SLOWEST("3.3a 48 cores, slowest", MACHINE == 6000.0)
     "x":

@@ -86,7 +86,7 @@ pub(super) fn broadcast_us(
     };
     let query = broadcast(CORES, lines * LINE_BYTES);
     let program = Program { mode, calls, ..Program::once(query, &candidate) };
-    Ok(program.play(&simulation(effects)?)?.call_ns(mode)? / 1e3)
+    Ok(program.simulate_on(&simulation(effects)?)?.call_ns(mode)? / 1e3)
 }
 
 pub(super) fn latency_us(effects: Effects, candidate: Candidate, lines: usize) -> Result<f64> {

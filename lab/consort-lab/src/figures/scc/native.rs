@@ -21,9 +21,9 @@ use consort_bench::{
     workloads::interrupts::{self, Interrupts},
 };
 
-/// Adds values on this machine to two rows. `of` computes them from the times in nanoseconds of two
-/// broadcasts of this many lines: OC-BCAST with the root as the parent of all other PEs, and
-/// `other`.
+/// Adds values on this machine to two rows. Measures two broadcasts of this many lines: OC-BCAST
+/// with the root as the parent of all other PEs, and `other`. `of` computes a value from a time in
+/// nanoseconds.
 pub(super) fn add_native(
     experiment: &Experiment<'_>,
     rows: &mut [Row],
