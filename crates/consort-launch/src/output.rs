@@ -6,7 +6,7 @@
 //!
 //! An incomplete line that was passed on *holds* its stream: output of other processes waits in
 //! their pipes until the line ends. The line gives way when its process pauses, has written to it
-//! for a long time, or ends, so no process waits for ever. Waiting for a slow reader counts as
+//! for a long time, or ends, so no process waits forever. Waiting for a slow reader counts as
 //! neither. Output of other processes then follows it directly, as under `mpirun` and `srun`. The
 //! rest of the line follows that output, and no longer holds the stream. Only tags and the
 //! launcher's own messages begin on a new line. The process that was read longest ago is read

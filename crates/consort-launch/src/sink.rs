@@ -1,6 +1,6 @@
 //! The destination of output. It waits for no reader: what cannot be written at once is buffered.
 //!
-//! A pipe or a terminal is opened anew, so that it does not block here but still does for other
+//! A pipe or a terminal is reopened, so that it does not block here but still does for other
 //! processes. If that is impossible, small pieces are written whenever the system reports room.
 
 use std::{

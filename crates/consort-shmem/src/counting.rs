@@ -77,8 +77,8 @@ pub fn set(ct: Counter, value: c_long) {
     world.one_sided().wake(world.rank);
 }
 
-/// `shmemx_ct_wait`: waits until this PE's counter is at least this. Data that was put before is
-/// then visible.
+/// `shmemx_ct_wait`: waits until this PE's counter is at least this value. Data that was put
+/// before is then visible.
 pub fn wait(ct: Counter, at_least: c_long) {
     ct.word("shmemx_ct_wait");
     // SAFETY: a word of the symmetric heap.

@@ -115,7 +115,7 @@ impl<'w, T: Waitable> WaitedWords<'w, T> {
         }
     }
 
-    /// Returns a word whose condition holds. Each search begins behind the last one found, so that
+    /// Returns a word whose condition holds. Each search begins after the word found last, so that
     /// a series of calls finds each of several words.
     ///
     /// # Safety

@@ -117,8 +117,8 @@ pub(crate) fn set(world: Option<&'static World>) {
     WORLD.store(address, Release);
 }
 
-/// Hides the job, so that the next routine looks for the reason and handles it. A signal handler
-/// may call this.
+/// Hides the job. The next routine that the program calls finds none, and handles the reason. A
+/// signal handler may call this.
 pub(crate) fn forget() {
     // Release: as in `set`, although null points to no data.
     WORLD.store(null_mut(), Release);
@@ -128,7 +128,7 @@ pub(crate) fn forget() {
 #[derive(Clone, Copy)]
 pub(crate) enum Location {
     Near(*mut u8),
-    /// At an offset, in another machine or process that shares no memory with this one.
+    /// At an offset: the PE is on another machine, or its process shares no memory with this one.
     Far(usize),
 }
 

@@ -224,8 +224,8 @@ static int receive(uint64_t *words, int count, MPI_Request *request)
 
 #endif
 
-/* Begins a job, together with all processes, so that messages of different jobs do not mix. A
- * process that ends instead ends all. */
+/* Begins a job, together with all processes, so that messages of different jobs do not mix. If a
+ * process ends its use of MPI instead, all processes end. */
 int consort_mpi_open(void)
 {
     if (!agree(1))

@@ -86,7 +86,7 @@ impl fmt::Display for JoinError {
             ),
             Self::Version => f.write_str(
                 "`consort run` and this program are of different versions of Consort: \
-                 build both anew",
+                 rebuild both",
             ),
             Self::Taken { rank, process } => write!(
                 f,

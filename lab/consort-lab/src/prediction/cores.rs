@@ -72,7 +72,7 @@ impl Prediction<'_> {
         ensure!(
             !calls.is_empty(),
             "the cores are not {class} now, but they were when {} was described: describe the \
-             machine anew with `consort-lab calibrate`, or try again",
+             machine again with `consort-lab calibrate`, or try again",
             machine.name,
         );
         let basis = Basis::Cores { transfer_ns, class };

@@ -63,7 +63,7 @@ fn this_machine_is_described_and_can_be_simulated() {
         assert!(!calls.is_empty() && calls[0]["predicted_ns"].as_f64() > Some(0.0), "{object}");
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
-        let is_known = said.contains("describe the machine anew") || said.contains("usable here");
+        let is_known = said.contains("describe the machine again") || said.contains("usable here");
         assert!(is_known, "{said}");
     }
 }

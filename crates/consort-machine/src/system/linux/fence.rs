@@ -17,7 +17,7 @@ fn membarrier(command: Command) -> libc::c_long {
 /// A kind of fence. The process registers for it when it first needs it.
 ///
 /// There is no lock: a child may be forked while another thread registers, which takes
-/// milliseconds. The child would then wait for that thread for ever. So threads may register twice.
+/// milliseconds. The child would then wait for that thread forever. So threads may register twice.
 struct Fence {
     kind: Command,
     register: Command,

@@ -96,7 +96,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(20);
 
 /// A right of this thread to lock what belongs to the process. Forks of other threads wait until it
-/// ends, so that their children do not find the lock locked for ever.
+/// ends, so that their children do not find the lock locked forever.
 pub struct ForkHold(PhantomData<*const ()>);
 
 /// Keeps other threads from forking until the result is dropped. It is for short work that calls no
