@@ -34,7 +34,7 @@ fn workspace() -> Tree {
 }
 
 /// The name endings of files that are read, in addition to the scripts of two folders.
-const READ: [&str; 6] = [".rs", ".md", ".toml", ".py", ".pyi", ".c"];
+const READ: [&str; 7] = [".rs", ".md", ".toml", ".py", ".pyi", ".c", ".svg"];
 const SCRIPTS: [&str; 2] = ["ci/", "lab/apps/"];
 
 /// The hidden folder that is part of the tree: settings of tools.
