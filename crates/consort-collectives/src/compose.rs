@@ -66,7 +66,7 @@ pub struct Composed<C>(PhantomData<C>);
 pub struct Schedule<A, B> {
     first: A,
     second: B,
-    /// The intermediate result of PE `r` begins at `r` times this offset of the target.
+    /// The intermediate result of PE `r` begins in the target at `r` times this offset.
     apart: usize,
 }
 

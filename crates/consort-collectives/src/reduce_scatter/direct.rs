@@ -38,7 +38,7 @@ impl Algorithm for Direct {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        // All PEs combine in rank order, so all of them read the same PE's source at a time.
+        // All PEs combine in rank order, so all of them read the same PE's source at once.
         let work = direct::work_ns(query, candidate, model, f64::from(query.pes) - 1.0);
         Exposed::cost_ns(query, model) + work * model.pes_a_core(query.pes)
     }

@@ -66,7 +66,7 @@ impl Algorithm for OcBcast {
         let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
         let taken = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
-        // Begins with the lowest level, at each PE and therefore also at its parent.
+        // Every PE begins with the blocks of the lowest level, so its parent does too.
         let below = relay.below.iter().rev();
         let passing = below.map(|&(rank, child)| (rank, Some((child.rank, taken(child.index)))));
         let all = passing.chain([(setting.rank, None)]);

@@ -55,7 +55,7 @@ fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&CallView<'_>) -> R
     on_buffers(Arc::clone(&job), buffers, does)
 }
 
-/// Returns the offset of a remote in PE 1's heap.
+/// Returns the offset of remote memory in PE 1's heap.
 fn offset(call: &CallView<'_>, remote: &Remote) -> usize {
     remote.at.addr() - call.heap(Rank(1)).addr()
 }

@@ -65,8 +65,8 @@ impl Endpoint {
     }
 
     /// Like [`Self::begin_call`], for an operation that does not need earlier puts to be complete.
-    /// If there is nothing to poll but the far PEs, it does so only if no PE has looked for their
-    /// packets for a while.
+    /// If only far PEs can be polled, it polls them only if no PE has looked for their packets for a
+    /// while.
     pub fn begin_one_sided(&self) {
         if self.job.is_look_due() || !self.pe.engine.has_only(1) {
             self.progress();

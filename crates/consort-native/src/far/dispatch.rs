@@ -125,7 +125,7 @@ impl Job {
         self.group_memory(at, pes)
     }
 
-    /// Stores what a far PE has stored in its segment, in the same places.
+    /// Stores words in the places where a far PE has stored them in its segment.
     fn store(&self, memory: &GroupMemory, to: Rank, at: usize, data: &[u64]) -> Option<()> {
         let places = memory.part(at, data.len())?;
         for (place, &value) in places.iter().zip(data) {

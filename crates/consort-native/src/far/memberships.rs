@@ -96,8 +96,7 @@ impl Memberships {
         self.is_late(group)
     }
 
-    /// Returns whether all PEs of this process that are ever in a group have left it. Only if no PE
-    /// is in it.
+    /// Returns whether no PE of this process will join a group again. Called only if none is in it.
     pub(super) fn is_late(&self, group: u64) -> bool {
         group < self.oldest() || self.left.contains_key(&group)
     }

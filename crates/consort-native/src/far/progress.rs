@@ -18,7 +18,7 @@ use consort_machine::{system::clock, wait::spin_budget::nap_after};
 /// How long processes wait for the others when they end in a failed job: first the process that
 /// should report why the job has failed, then the other processes.
 const SHUTDOWN_LIMITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
-/// A PE that begins a call looks if no thread has for this long, in nanoseconds.
+/// A PE that begins a call looks for packets if no thread has done so for this many nanoseconds.
 const DUE_NS: u64 = 20_000;
 /// How long a thread yields before it naps between two looks for a reply.
 const YIELDS: Duration = Duration::from_micros(200);
