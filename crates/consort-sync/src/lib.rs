@@ -32,6 +32,8 @@ pub mod objects;
 mod server;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+mod timed;
 
 /// Re-exported in the version whose traits [`Raw`] and the guards implement.
 pub use lock_api;
@@ -43,6 +45,6 @@ pub use {
     counter::Counter,
     delegate::Delegate,
     detached::{Pending, PendingFuture},
-    mutex::{Held, Mutex, MutexGuard, Raw},
+    mutex::{Held, MappedMutexGuard, Mutex, MutexGuard, Raw},
     server::Server,
 };

@@ -4,14 +4,20 @@
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
-use std::{fmt, mem::ManuallyDrop};
+use std::{
+    fmt,
+    mem::ManuallyDrop,
+    ops::Deref,
+    time::{Duration, Instant},
+};
 
 use consort_machine::{at_once, block_on};
-use lock_api::{GuardNoSend, RawMutex};
+use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
 
 use crate::{
     locks::{Handoff, RawLock},
     machine::MACHINE,
+    timed::{end_of, try_until},
 };
 
 /// A mutex: data to which one thread at a time has a [`MutexGuard`].
@@ -116,6 +122,17 @@ impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     }
 }
 
+/// The other methods of a mutex, such as [`try_lock_for`](lock_api::Mutex::try_lock_for) and
+/// [`force_unlock`](lock_api::Mutex::force_unlock).
+impl<T: ?Sized, R: RawLock> Deref for Mutex<T, R> {
+    type Target = lock_api::Mutex<Raw<R>, T>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
 impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -161,6 +178,9 @@ impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
 /// drop(guard);
 /// ```
 pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
+
+/// A [`MutexGuard`] for a part of the data.
+pub type MappedMutexGuard<'m, T, R = Handoff> = lock_api::MappedMutexGuard<'m, Raw<R>, T>;
 
 /// A [`RawLock`] on the native machine, for code that is generic over [`lock_api`] locks.
 ///
@@ -245,6 +265,20 @@ unsafe impl<R: RawLock> RawMutex for Raw<R> {
 
     fn is_locked(&self) -> bool {
         at_once(self.0.is_held(&MACHINE))
+    }
+}
+
+// SAFETY: as above. Each attempt takes the lock as `try_lock` does.
+unsafe impl<R: RawLock> RawMutexTimed for Raw<R> {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_for(&self, limit: Duration) -> Option<Held<R>> {
+        try_until(end_of(limit), || self.try_lock())
+    }
+
+    fn try_lock_until(&self, end: Instant) -> Option<Held<R>> {
+        try_until(Some(end), || self.try_lock())
     }
 }
 

@@ -2,10 +2,12 @@
 
 #![expect(unsafe_code, reason = "names the machine of all threads")]
 
-use consort_machine::NativeMachine;
-use consort_machine::Thread;
+use std::time::Duration;
+
+use consort_machine::{NativeMachine, Thread};
 use consort_sync::{
-    BoxContainer, Counter, Delegate, Mutex, MutexGuard, Queue, Raw, Server, Stack,
+    BoxContainer, Counter, Delegate, MappedMutexGuard, Mutex, MutexGuard, Queue, Raw, Server,
+    Stack,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
@@ -27,8 +29,10 @@ fn mutexes() {
     *mutex.lock() = "a";
     assert_eq!(mutex.into_inner(), "a");
     let mutex = Mutex::from(7);
-    let guard = mutex.lock();
-    assert_eq!(*MutexGuard::map(guard, |data| data), 7);
+    let guard: MappedMutexGuard<'_, i32> = MutexGuard::map(mutex.lock(), |data| data);
+    assert_eq!(*guard, 7);
+    drop(guard);
+    assert!(mutex.try_lock_for(Duration::ZERO).is_some()); // by its `Deref` to `lock_api`'s mutex
     let mutex = Mutex::with(Clh::new(), [1, 2]);
     let slice: &Mutex<[i32], _> = &mutex;
     assert_eq!(slice.try_lock().map(|slice| slice.len()), Some(2));

@@ -38,10 +38,12 @@ for_each_lock! {
     sixty_four_threads_get_through,
     first_come_first_served,
     attempts_succeed_only_on_a_free_lock,
+    attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed,
     attempts_and_waits_mix,
     locks_nest_and_are_released_in_any_order,
     a_lock_that_was_forgotten_may_be_dropped,
     a_thread_does_not_get_a_lock_twice,
+    a_thread_may_hold_a_hundred_thousand_locks,
     a_panic_releases,
     no_thread_starves_under_fair_locks,
 }
@@ -129,6 +131,23 @@ fn attempts_succeed_only_on_a_free_lock<R: Lock>() {
     }
 }
 
+fn attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed<R: Lock>() {
+    let (mutex, short) = (Mutex::with(R::NEW, 0), Duration::from_millis(10));
+    let guard = mutex.lock();
+    let begun = Instant::now();
+    assert!(mutex.try_lock_for(short).is_none());
+    assert!(begun.elapsed() >= short);
+    assert!(mutex.try_lock_until(begun).is_none());
+    thread::scope(|scope| {
+        let waits = || *mutex.try_lock_for(Duration::MAX).expect("it is released") += 1;
+        let thread = scope.spawn(waits);
+        thread::sleep(short);
+        assert!(!thread.is_finished());
+        drop(guard);
+    });
+    assert_eq!(*mutex.try_lock_until(begun).expect("it is free"), 1);
+}
+
 fn attempts_and_waits_mix<R: Lock>() {
     let mutex = Mutex::with(R::NEW, (0, 0));
     let taken = AtomicU32::new(0);
@@ -200,6 +219,16 @@ fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
     });
     let outcome = end.recv_timeout(Duration::from_millis(200));
     assert_eq!(outcome, Err(RecvTimeoutError::Timeout), "it waits for ever");
+}
+
+fn a_thread_may_hold_a_hundred_thousand_locks<R: Lock>() {
+    let locks: Vec<_> = (0..100_000).map(|number| Mutex::with(R::NEW, number)).collect();
+    let guards: Vec<_> = locks.iter().map(Mutex::lock).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(locks.iter().all(|lock| lock.try_lock().is_none())));
+    });
+    drop(guards);
+    assert!(locks.iter().zip(0..).all(|(lock, number)| *lock.lock() == number));
 }
 
 fn a_panic_releases<R: Lock>() {

@@ -1,0 +1,49 @@
+//! Attempts with a time limit, for every lock.
+//!
+//! Only queues whose nodes can be removed let a waiting thread give up. So a thread with a time
+//! limit does not queue up. It tries again and again: first after pauses, then after yields, then
+//! after naps that last a small part of the time waited. Threads that wait without a limit may
+//! overtake it.
+
+use std::{
+    hint, thread,
+    time::{Duration, Instant},
+};
+
+use consort_machine::nap_after;
+
+/// The attempts that follow a pause only; then those that follow a yield.
+const PAUSES: u32 = 100;
+const YIELDS: u32 = 20;
+
+/// Returns the time after this duration from now on; `None` if the clock does not go so far.
+pub(crate) fn end_of(limit: Duration) -> Option<Instant> {
+    Instant::now().checked_add(limit)
+}
+
+/// Tries until an attempt succeeds or the time is over; `None` is never over. Tries at least once.
+pub(crate) fn try_until<T>(end: Option<Instant>, attempt: impl Fn() -> Option<T>) -> Option<T> {
+    if let Some(result) = attempt() {
+        return Some(result);
+    }
+    let begun = Instant::now();
+    let mut attempts = 0;
+    loop {
+        let now = Instant::now();
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+        if left.is_zero() {
+            return None;
+        }
+        if attempts < PAUSES {
+            hint::spin_loop();
+        } else if attempts < PAUSES + YIELDS {
+            thread::yield_now();
+        } else {
+            thread::sleep(nap_after(now - begun).min(left));
+        }
+        attempts = attempts.saturating_add(1);
+        if let Some(result) = attempt() {
+            return Some(result);
+        }
+    }
+}
