@@ -29,6 +29,8 @@ mod machine;
 mod mutex;
 pub mod objects;
 #[cfg(not(loom))]
+mod rw_lock;
+#[cfg(not(loom))]
 mod server;
 #[cfg(not(loom))]
 mod threads;
@@ -46,5 +48,9 @@ pub use {
     delegate::Delegate,
     detached::{Pending, PendingFuture},
     mutex::{Held, MappedMutexGuard, Mutex, MutexGuard, Raw},
+    rw_lock::{
+        MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard,
+        RwLockUpgradableReadGuard, RwLockWriteGuard,
+    },
     server::Server,
 };

@@ -9,6 +9,8 @@
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
+//! [`QueuedRwLock`] is a reader-writer lock.
+//!
 //! First come, first served is fair, but slow where threads outnumber the processors, because the
 //! next thread may have to be woken first.
 
@@ -18,6 +20,7 @@ mod clh;
 mod handoff;
 mod hyblock;
 mod mcs;
+mod queued_rw;
 mod test_and_set;
 mod ticket;
 
@@ -29,6 +32,7 @@ pub use clh::Clh;
 pub use handoff::Handoff;
 pub use hyblock::HybLock;
 pub use mcs::Mcs;
+pub use queued_rw::{Access, QueuedRwLock};
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
 

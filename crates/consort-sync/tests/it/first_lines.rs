@@ -4,16 +4,17 @@
 
 use std::time::Duration;
 
-use consort_machine::{NativeMachine, Thread};
+use consort_machine::{NativeMachine, Thread, at_once};
 use consort_sync::{
-    BoxContainer, Counter, Delegate, MappedMutexGuard, Mutex, MutexGuard, Queue, Raw, Server,
-    Stack,
+    BoxContainer, Counter, Delegate, MappedMutexGuard, MappedRwLockReadGuard,
+    MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawRwLock, RwLock, RwLockReadGuard,
+    RwLockUpgradableReadGuard, RwLockWriteGuard, Server, Stack,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
     },
     lock_api,
-    locks::{Clh, Handoff, HybLock, Mcs, RawLock as _, TestAndSet, Ticket},
+    locks::{Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock as _, TestAndSet, Ticket},
     objects::{
         self, Clusters, FetchAdd, Lcrq, MyRings, ObjectPart, SequentialCounter, SequentialStack,
         Treiber, WordContainer,
@@ -40,6 +41,28 @@ fn mutexes() {
     let mutex = lock_api::Mutex::<Raw<Mcs>, _>::new(3);
     let held = std::mem::size_of_val(&mutex); // `Held` is what the guard keeps of a `Raw`
     assert!(held > 0 && *mutex.lock() == 3);
+}
+
+#[test]
+fn rw_locks() {
+    let lock = RwLock::new([1, 2]);
+    let upgradable: RwLockUpgradableReadGuard<'_, _> = lock.upgradable_read();
+    let first: MappedRwLockReadGuard<'_, i32> = RwLockReadGuard::map(lock.read(), |data| &data[0]);
+    assert_eq!(*first + upgradable[1], 3);
+    drop((first, upgradable));
+    let mut second: MappedRwLockWriteGuard<'_, i32> =
+        RwLockWriteGuard::map(lock.write(), |data| &mut data[1]);
+    *second += 1;
+    drop(second);
+    assert_eq!(lock.into_inner(), [1, 3]);
+    let lock = RwLock::from("a");
+    assert_eq!(format!("{lock:?}"), "RwLock { data: \"a\" }");
+    let lock = lock_api::RwLock::<RawRwLock, _>::new(3);
+    assert_eq!(*lock.read(), 3);
+    // SAFETY: only the lock below uses it.
+    let machine = unsafe { NativeMachine::new() };
+    let lock = QueuedRwLock::new();
+    assert!(at_once(lock.try_enter(&machine, Access::Write)));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod objects;
 mod plugins;
 mod random;
 mod random_delegates;
+mod rw_locks;
 mod schemes;
 mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]

@@ -14,7 +14,7 @@ use consort_sync::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
         ShmServer,
     },
-    locks::{Clh, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+    locks::{Access, Clh, HybLock, Mcs, QueuedRwLock, RawLock, TestAndSet, Ticket},
 };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
@@ -130,6 +130,75 @@ fn locks_exclude() {
     locked::<Mcs>();
     locked::<Clh>();
     locked::<HybLock>();
+}
+
+/// The number of threads that are inside with each access.
+#[derive(Default)]
+struct Inside([Cell<u64>; 3]);
+
+impl Inside {
+    fn count(&self, access: Access) -> &Cell<u64> {
+        &self.0[access as usize]
+    }
+
+    /// Stays inside for a while.
+    async fn stay(&self, m: &SimulatedThread, access: Access) {
+        self.count(access).update(|count| count + 1);
+        let [readers, upgradable, writers] = self.0.each_ref().map(Cell::get);
+        assert!(writers == 0 || (readers, upgradable, writers) == (0, 0, 1));
+        assert!(upgradable <= 1);
+        m.pause(m.random(300)).await;
+        self.count(access).update(|count| count - 1);
+    }
+}
+
+/// Enters in a random way, may change the access, and leaves.
+#[expect(unsafe_code, reason = "releases a raw lock by hand")]
+async fn visit(m: &SimulatedThread, lock: &QueuedRwLock, inside: &Inside) {
+    let mut access = match m.random(5) {
+        0 => Access::Write,
+        1 | 2 => Access::UpgradableRead,
+        _ => Access::Read,
+    };
+    if !lock.enter(m, access).await {
+        let Ok(()) = lock.wait(m, access).await;
+    }
+    inside.stay(m, access).await;
+    if access == Access::UpgradableRead && m.random(2) == 0 {
+        // SAFETY: the thread is inside, with this access.
+        let Ok(()) = unsafe { lock.upgrade(m) }.await;
+        access = Access::Write;
+        inside.stay(m, access).await;
+    }
+    if access != Access::Read && m.random(2) == 0 {
+        // SAFETY: the thread is inside, with this access, which excludes all that a reader excludes.
+        unsafe { lock.downgrade(m, access, Access::Read) }.await;
+        access = Access::Read;
+        inside.stay(m, access).await;
+    }
+    // SAFETY: the thread is inside, with this access.
+    unsafe { lock.leave(m, access) }.await;
+}
+
+#[test]
+fn readers_and_writers_exclude() {
+    for machine in MACHINES {
+        for seed in seeds(40, 400, &[]) {
+            for threads in [2, 3, 7] {
+                let (lock, inside) = (QueuedRwLock::new(), Inside::default());
+                let run = simulation(machine, threads, seed).explored();
+                let outcome = run.run(async |m: SimulatedThread| {
+                    for _ in 0..EACH {
+                        visit(&m, &lock, &inside).await;
+                    }
+                    lock.is_held(&m).await
+                });
+                let what = format!("{machine}, seed {seed}, {threads} threads");
+                let held = outcome.unwrap_or_else(|error| panic!("{what}: {error}")).results;
+                assert!(held.contains(&Some(false)), "{what}: the last thread leaves a free lock");
+            }
+        }
+    }
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod delegation;
 mod locks;
 mod machine;
 mod messages;
+mod rw_locks;
 mod shared;

@@ -1,0 +1,255 @@
+//! The queued reader-writer lock of Linux (Long 2014, `qrwlock`), with an MCS lock as the queue, and
+//! with upgradable reads.
+//!
+//! One word counts the readers and says whether there is a writer. A thread that may enter does so
+//! at once: a reader adds itself, and a writer exchanges 0 for its bit. The others queue up. The
+//! first in the queue checks the word for some microseconds. Then it asks: it sets a bit that keeps
+//! all newcomers out, waits until those inside have left, enters, and lets the next one be the
+//! first. So readers that queue up one after another enter together, and no thread starves.
+//!
+//! | `state` | meaning |
+//! | --- | --- |
+//! | bit 63 | a writer is inside, or the upgradable reader waits to become one |
+//! | bit 62 | an upgradable reader is inside: it excludes writers and its like |
+//! | bits 1 to 61 | the number of readers, of which some may be about to leave again |
+//! | bit 0 | the first in the queue has asked |
+//!
+//! A reader adds itself before it knows whether it may enter, because checking first would cost one
+//! more transfer of the line. If it may not, it leaves again. So an attempt to write may fail while
+//! another thread tries to read.
+//!
+//! The order of the bits makes each condition of a wait a bound on the word.
+
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use consort_machine::{Machine, Until, Word};
+
+use super::{Mcs, RawLock};
+
+const WRITER: u64 = 1 << 63;
+const UPGRADABLE: u64 = 1 << 62;
+const READER: u64 = 2;
+const ASKED: u64 = 1;
+
+/// While the word is at most this, the upgradable reader that has set [`WRITER`] is alone.
+const ALONE: u64 = WRITER | ASKED;
+
+/// Cycles of rest between two checks: the first rest, and the longest.
+const FIRST_REST: u64 = 80;
+const LONGEST_REST: u64 = 1_000;
+/// Cycles of rest before a thread queues up, and before the first in the queue asks. In a model it
+/// checks once.
+const BEFORE_QUEUE: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
+const BEFORE_ASKING: u64 = if cfg!(loom) { FIRST_REST } else { 8_000 };
+
+/// How a thread uses the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it, next to other readers.
+    Read,
+    /// Reads it next to other readers, and may become the writer.
+    UpgradableRead,
+    /// Has it alone.
+    Write,
+}
+
+impl Access {
+    /// Returns what a thread inside adds to the word.
+    const fn share(self) -> u64 {
+        match self {
+            Self::Read => READER,
+            Self::UpgradableRead => UPGRADABLE,
+            Self::Write => WRITER,
+        }
+    }
+
+    /// Returns the largest value of the word at which the thread that has asked may enter.
+    const fn limit(self) -> u64 {
+        match self {
+            Self::Read => WRITER - 1,
+            Self::UpgradableRead => UPGRADABLE - 1,
+            Self::Write => ASKED,
+        }
+    }
+
+    /// Returns whether a thread that has not asked may enter.
+    const fn is_open(self, state: u64) -> bool {
+        state & ASKED == 0 && state <= self.limit()
+    }
+}
+
+/// Returns whether a thread may sleep until the word is at most a bound that it has just fallen to.
+const fn ends_a_wait(before: u64, after: u64) -> bool {
+    const fn crosses(before: u64, after: u64, bound: u64) -> bool {
+        before > bound && after <= bound
+    }
+    let asked = after & ASKED != 0
+        && (crosses(before, after, Access::Read.limit())
+            || crosses(before, after, Access::UpgradableRead.limit())
+            || crosses(before, after, Access::Write.limit()));
+    asked || after >= WRITER && crosses(before, after, ALONE)
+}
+
+/// A queued reader-writer lock: readers share it, a writer has it alone, and none starves.
+#[derive(Debug, Default)]
+pub struct QueuedRwLock {
+    state: Word,
+    /// Its holder is the first in the queue.
+    queue: Mcs,
+}
+
+impl QueuedRwLock {
+    /// Creates a free lock.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { state: Word::new(0), queue: Mcs::new() }
+    }
+
+    /// Enters if no thread inside excludes this access and none has asked. Returns whether it did.
+    /// It may fail while another thread tries to read.
+    #[inline(always)]
+    pub async fn try_enter<M: Machine>(&self, m: &M, access: Access) -> bool {
+        let mut state = 0;
+        while access.is_open(state) {
+            let entered = state + access.share();
+            match m.compare_exchange(&self.state, state, entered, Acquire).await {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Enters if that needs no wait. Returns whether it did.
+    #[inline(always)]
+    pub async fn enter<M: Machine>(&self, m: &M, access: Access) -> bool {
+        if access != Access::Read {
+            return self.try_enter(m, access).await;
+        }
+        // Pairs with the release in `change`.
+        let before = m.fetch_add(&self.state, READER, Acquire).await;
+        if access.is_open(before) {
+            return true;
+        }
+        self.change(m, READER, 0).await;
+        false
+    }
+
+    /// Waits until the calling thread is inside.
+    ///
+    /// # Errors
+    /// When the wait ends early: the lock is then lost.
+    pub async fn wait<M: Machine>(&self, m: &M, access: Access) -> Result<(), M::Stop> {
+        if self.watch(m, access, BEFORE_QUEUE).await {
+            return Ok(());
+        }
+        let mine = self.queue.acquire(m).await?;
+        if !self.watch(m, access, BEFORE_ASKING).await {
+            self.ask(m, access).await?;
+        }
+        // SAFETY: the thread holds the queue, with this token.
+        unsafe { self.queue.release(m, mine) }.await
+    }
+
+    /// Checks the word after ever longer rests, and enters if it may. Returns whether it did so
+    /// within `cycles` cycles of rest.
+    async fn watch<M: Machine>(&self, m: &M, access: Access, cycles: u64) -> bool {
+        let (mut rest, mut rested) = (FIRST_REST, 0);
+        while rested < cycles {
+            m.pause(rest).await;
+            if access.is_open(m.load(&self.state, Relaxed).await) && self.try_enter(m, access).await
+            {
+                return true;
+            }
+            rested += rest;
+            rest = (2 * rest).min(LONGEST_REST);
+        }
+        false
+    }
+
+    /// Keeps newcomers out and enters, as the first in the queue.
+    async fn ask<M: Machine>(&self, m: &M, access: Access) -> Result<(), M::Stop> {
+        m.fetch_add(&self.state, ASKED, Relaxed).await;
+        loop {
+            let state = m.wait_until(&self.state, Until::AtMost(access.limit())).await?;
+            let entered = state + access.share() - ASKED;
+            // Pairs with the release in `change`.
+            if m.compare_exchange(&self.state, state, entered, Acquire).await.is_ok() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Replaces the share of the calling thread, and wakes those that may go on.
+    #[inline(always)]
+    async fn change<M: Machine>(&self, m: &M, from: u64, to: u64) {
+        let by = to.wrapping_sub(from);
+        // Pairs with the acquire of the next thread that enters.
+        let before = m.fetch_add(&self.state, by, Release).await;
+        let after = before.wrapping_add(by);
+        if ends_a_wait(before, after) {
+            m.wake(&self.state);
+        }
+    }
+
+    /// Leaves the lock.
+    ///
+    /// # Safety
+    /// The calling thread is inside, with this access.
+    #[inline(always)]
+    pub async unsafe fn leave<M: Machine>(&self, m: &M, access: Access) {
+        self.change(m, access.share(), 0).await;
+    }
+
+    /// Goes on with an access that excludes fewer threads.
+    ///
+    /// # Safety
+    /// The calling thread is inside, with the access `from`; `to` excludes no thread that `from`
+    /// does not exclude.
+    pub async unsafe fn downgrade<M: Machine>(&self, m: &M, from: Access, to: Access) {
+        self.change(m, from.share(), to.share()).await;
+    }
+
+    /// Makes the upgradable reader the writer, once the readers have left.
+    ///
+    /// # Errors
+    /// When the wait ends early: the lock is then lost.
+    ///
+    /// # Safety
+    /// The calling thread is inside, with [`Access::UpgradableRead`].
+    pub async unsafe fn upgrade<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
+        m.fetch_add(&self.state, WRITER - UPGRADABLE, Relaxed).await;
+        m.wait_until(&self.state, Until::AtMost(ALONE)).await?;
+        Ok(())
+    }
+
+    /// Makes the upgradable reader the writer if there are no readers. Returns whether it did.
+    ///
+    /// # Safety
+    /// The calling thread is inside, with [`Access::UpgradableRead`].
+    pub async unsafe fn try_upgrade<M: Machine>(&self, m: &M) -> bool {
+        let mut state = UPGRADABLE;
+        while state <= UPGRADABLE | ASKED {
+            let upgraded = state + (WRITER - UPGRADABLE);
+            // Pairs with the release in `change`.
+            match m.compare_exchange(&self.state, state, upgraded, Acquire).await {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Returns whether a thread is inside at present.
+    pub async fn is_held<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.state, Relaxed).await > ASKED
+    }
+
+    /// Returns whether a writer is inside at present.
+    pub async fn is_held_by_writer<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.state, Relaxed).await >= WRITER
+    }
+}
