@@ -12,6 +12,8 @@ mod box_container;
 #[cfg(not(loom))]
 mod closure;
 #[cfg(not(loom))]
+mod condvar;
+#[cfg(not(loom))]
 mod containers;
 #[cfg(not(loom))]
 mod counter;
@@ -40,9 +42,12 @@ mod timed;
 /// Re-exported in the version whose traits [`Raw`] and the guards implement.
 pub use lock_api;
 #[cfg(not(loom))]
+pub use lock_api::WaitTimeoutResult;
+#[cfg(not(loom))]
 pub use {
     batch::Batch,
     box_container::BoxContainer,
+    condvar::{Condvar, RawCondvar},
     containers::{Queue, Stack},
     counter::Counter,
     delegate::Delegate,

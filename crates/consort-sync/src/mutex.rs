@@ -282,6 +282,20 @@ unsafe impl<R: RawLock> RawMutexTimed for Raw<R> {
     }
 }
 
+impl<R: RawLock> Raw<R> {
+    /// Releases the lock, executes `wait`, and takes the lock again.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock, with `held`, and `wait` does not unwind.
+    pub(crate) unsafe fn unlocked<W>(&self, held: &mut Held<R>, wait: impl FnOnce() -> W) -> W {
+        // SAFETY: the caller's promise.
+        unsafe { release(&self.0, held.token) };
+        let result = wait();
+        held.token = acquire(&self.0);
+        result
+    }
+}
+
 impl<R: RawLock> Drop for Raw<R> {
     fn drop(&mut self) {
         self.0.retire(&MACHINE);

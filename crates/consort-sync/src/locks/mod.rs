@@ -9,7 +9,7 @@
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
-//! [`QueuedRwLock`] is a reader-writer lock.
+//! [`QueuedRwLock`] is a reader-writer lock, and [`WaitQueue`] the queue of a condition variable.
 //!
 //! First come, first served is fair, but slow where threads outnumber the processors, because the
 //! next thread may have to be woken first.
@@ -23,6 +23,7 @@ mod mcs;
 mod queued_rw;
 mod test_and_set;
 mod ticket;
+mod wait_queue;
 
 use std::future::Future;
 
@@ -35,6 +36,7 @@ pub use mcs::Mcs;
 pub use queued_rw::{Access, QueuedRwLock};
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
+pub use wait_queue::{Place, WaitQueue};
 
 /// A lock that one thread at a time holds.
 ///

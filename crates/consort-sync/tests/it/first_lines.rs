@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use consort_machine::{NativeMachine, Thread, at_once};
 use consort_sync::{
-    BoxContainer, Counter, Delegate, MappedMutexGuard, MappedRwLockReadGuard,
-    MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawRwLock, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, Server, Stack,
+    BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedRwLockReadGuard,
+    MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar, RawRwLock, RwLock,
+    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Server, Stack, WaitTimeoutResult,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
     },
     lock_api,
-    locks::{Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock as _, TestAndSet, Ticket},
+    locks::{
+        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock as _, TestAndSet, Ticket,
+        WaitQueue,
+    },
     objects::{
         self, Clusters, FetchAdd, Lcrq, MyRings, ObjectPart, SequentialCounter, SequentialStack,
         Treiber, WordContainer,
@@ -63,6 +66,21 @@ fn rw_locks() {
     let machine = unsafe { NativeMachine::new() };
     let lock = QueuedRwLock::new();
     assert!(at_once(lock.try_enter(&machine, Access::Write)));
+}
+
+#[test]
+fn condition_variables() {
+    let (mutex, condition) = (Mutex::new(0), Condvar::new());
+    let result: WaitTimeoutResult = condition.wait_for(&mut mutex.lock(), Duration::ZERO);
+    assert!(result.timed_out() && !condition.notify_one());
+    let (mutex, condition) = (Mutex::with(Clh::new(), 0), Condvar::<Clh>::new());
+    assert!(condition.wait_for(&mut mutex.lock(), Duration::ZERO).timed_out());
+    let condition = lock_api::Condvar::<RawCondvar<Mcs>>::new();
+    assert!(!format!("{condition:?}").is_empty());
+    // SAFETY: only the queue below uses it.
+    let machine = unsafe { NativeMachine::new() };
+    let queue = WaitQueue::new(); // a thread in it has a `Place`
+    assert_eq!(at_once(queue.notify(&machine, 1)), Ok(0));
 }
 
 #[test]

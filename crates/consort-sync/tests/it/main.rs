@@ -3,6 +3,7 @@
 
 use consort_sandbox as _;
 
+mod condvars;
 mod delegation;
 mod detached;
 mod first_lines;

@@ -20,3 +20,4 @@ mod machine;
 mod messages;
 mod rw_locks;
 mod shared;
+mod wait_queues;
