@@ -4,12 +4,12 @@
 //! Any thread may take the lock while it is free. That is fast: often the last holder takes it
 //! again, with lock and data in its cache. The others queue up. The first in the queue checks the
 //! lock now and then, and takes it if it is free and not in rapid use, because alternating at each
-//! section would cost both threads a transfer of the line. After a millisecond, or once the use is
-//! not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for one
+//! section would cost both threads a transfer of the line. After a turn of 100 us, or once the use
+//! is not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for one
 //! turn of each thread before it, and none starves.
 //!
-//! A turn is this long because the next thread sleeps where threads outnumber the cores, and takes
-//! about 50 us to wake. It also sleeps between its checks: if it spun or yielded, it might keep the
+//! A turn is no shorter because the next thread sleeps where threads outnumber the cores, and takes
+//! about 50 us to wake. It also sleeps during the turn: if it spun or yielded, it might keep the
 //! holder off a core that they share for some milliseconds, and turns of random length are unfair.
 //!
 //! | `state` | meaning |
@@ -47,19 +47,17 @@ const HANDED: usize = 2;
 const FIRST_REST: u64 = 80;
 const LONGEST_BEFORE: u64 = if cfg!(loom) { FIRST_REST / 2 } else { 1_000 };
 const LONGEST_REST: u64 = 4_000;
-/// While the use is rapid, the first in the queue checks only between naps after resting for this
-/// many cycles. In a model it checks once.
+/// The first in the queue rests for this many cycles between its checks. If the use is rapid, it
+/// then sleeps until the turn ends. In a model it checks once.
 const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
-/// The longest nap.
-const NAP_NS: u64 = 100_000;
 /// The time after which the first in the queue asks for the lock: a turn. None in a model.
-const TURN_NS: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
+const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
 const RAPID: u64 = 400;
 
-/// A barging lock that hands over after a turn of about a millisecond while others wait. No thread
-/// starves.
+/// A barging lock that hands over after a turn of about 100 microseconds while others wait. No
+/// thread starves.
 #[derive(Debug, Default)]
 pub struct Handoff {
     state: Word,
@@ -115,15 +113,13 @@ impl Handoff {
     /// Waits for the lock as the first in the queue.
     async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
         m.store(&mine[HANDED], 0, Relaxed).await;
-        let (turn_ends, mut rest) = (m.now_ns() + TURN_NS, SPIN);
+        let turn_ends = m.now_ns() + TURN_NS;
         let mut releases = m.load(&self.releases, Relaxed).await;
         if self.watch(m, LONGEST_REST, SPIN).await {
             return Ok(());
         }
-        while !self.is_quiet(m, &mut releases, rest).await && m.now_ns() < turn_ends {
-            let nap_ends = turn_ends.min(m.now_ns() + NAP_NS);
-            m.wait_until_time(&mine[HANDED], Until::Equals(1), nap_ends).await?;
-            rest = NAP_NS; // in cycles it is more
+        if !self.is_quiet(m, &mut releases, SPIN).await && m.now_ns() < turn_ends {
+            m.wait_until_time(&mine[HANDED], Until::Equals(1), turn_ends).await?;
         }
         m.store(&self.first, mine.address(), Relaxed).await;
         loop {
