@@ -3,9 +3,12 @@
 //!
 //! One word counts the readers and says whether there is a writer. A thread that may enter does so
 //! at once: a reader adds itself, and a writer exchanges 0 for its bit. The others queue up. The
-//! first in the queue checks the word for some microseconds. Then it asks: it sets a bit that keeps
-//! all newcomers out, waits until those inside have left, enters, and lets the next one be the
-//! first. So readers that queue up one after another enter together, and no thread starves.
+//! first in the queue checks the word for about a microsecond, and enters if it stays open. Then it
+//! asks: it sets a bit that keeps all newcomers out, waits until those inside have left, enters, and
+//! lets the next one be the first. So no thread starves.
+//!
+//! If the word changes all the time, the first sleeps for a turn of 100 us before it asks, as in
+//! `Handoff`: sections of alternating threads would each cost transfers of the line.
 //!
 //! | `state` | meaning |
 //! | --- | --- |
@@ -24,7 +27,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use consort_machine::{Machine, Until, Word};
+use consort_machine::{Line, Machine, Until, Word};
 
 use super::{Mcs, RawLock};
 
@@ -36,13 +39,31 @@ const ASKED: u64 = 1;
 /// While the word is at most this, the upgradable reader that has set [`WRITER`] is alone.
 const ALONE: u64 = WRITER | ASKED;
 
+/// The word of a node that `Mcs` leaves to the holder, at which it sleeps during a turn.
+const SLEEP: usize = 2;
+
 /// Cycles of rest between two checks: the first rest, and the longest.
 const FIRST_REST: u64 = 80;
 const LONGEST_REST: u64 = 1_000;
-/// Cycles of rest before a thread queues up, and before the first in the queue asks. In a model it
-/// checks once.
-const BEFORE_QUEUE: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
-const BEFORE_ASKING: u64 = if cfg!(loom) { FIRST_REST } else { 8_000 };
+/// Cycles of rest before a thread queues up, and before the first in the queue sleeps or asks. In a
+/// model it checks once.
+const BEFORE_QUEUE: u64 = if cfg!(loom) { FIRST_REST } else { 2_000 };
+const BEFORE_ASKING: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
+/// A thread that has waited enters if the lock was open at this many checks in a row.
+const OPEN_CHECKS: u32 = if cfg!(loom) { 1 } else { 3 };
+/// The lock is in rapid use if at least this many checks saw another word than the one before.
+const RAPID_CHANGES: u32 = 2;
+/// The time after which the first in the queue asks if the use is rapid: a turn. None in a model.
+const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
+
+/// The outcome of watching the word.
+enum Watched {
+    /// The thread is inside.
+    Entered,
+    /// The lock is in rapid use.
+    Rapid,
+    Slow,
+}
 
 /// How a thread uses the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,31 +164,52 @@ impl QueuedRwLock {
     /// # Errors
     /// When the wait ends early: the lock is then lost.
     pub async fn wait<M: Machine>(&self, m: &M, access: Access) -> Result<(), M::Stop> {
-        if self.watch(m, access, BEFORE_QUEUE).await {
+        if let Watched::Entered = self.watch(m, access, BEFORE_QUEUE).await {
             return Ok(());
         }
         let mine = self.queue.acquire(m).await?;
-        if !self.watch(m, access, BEFORE_ASKING).await {
-            self.ask(m, access).await?;
-        }
+        self.enter_as_first(m, access, mine).await?;
         // SAFETY: the thread holds the queue, with this token.
         unsafe { self.queue.release(m, mine) }.await
     }
 
-    /// Checks the word after ever longer rests, and enters if it may. Returns whether it did so
-    /// within `cycles` cycles of rest.
-    async fn watch<M: Machine>(&self, m: &M, access: Access, cycles: u64) -> bool {
+    /// Waits until the calling thread, the first in the queue, is inside.
+    async fn enter_as_first<M: Machine>(
+        &self,
+        m: &M,
+        access: Access,
+        mine: &'static Line,
+    ) -> Result<(), M::Stop> {
+        let turn_ends = m.now_ns() + TURN_NS;
+        match self.watch(m, access, BEFORE_ASKING).await {
+            Watched::Entered => return Ok(()),
+            Watched::Rapid if m.now_ns() < turn_ends => {
+                m.store(&mine[SLEEP], 0, Relaxed).await;
+                m.wait_until_time(&mine[SLEEP], Until::Equals(1), turn_ends).await?;
+            }
+            _ => {}
+        }
+        self.ask(m, access).await
+    }
+
+    /// Checks the word after ever longer rests, for `cycles` cycles of rest, and enters once it was
+    /// open at several checks in a row.
+    async fn watch<M: Machine>(&self, m: &M, access: Access, cycles: u64) -> Watched {
         let (mut rest, mut rested) = (FIRST_REST, 0);
+        let (mut open, mut changes, mut before) = (0, 0, m.load(&self.state, Relaxed).await);
         while rested < cycles {
             m.pause(rest).await;
-            if access.is_open(m.load(&self.state, Relaxed).await) && self.try_enter(m, access).await
-            {
-                return true;
+            let state = m.load(&self.state, Relaxed).await;
+            changes += u32::from(state != before);
+            before = state;
+            open = if access.is_open(state) { open + 1 } else { 0 };
+            if open >= OPEN_CHECKS && self.try_enter(m, access).await {
+                return Watched::Entered;
             }
             rested += rest;
             rest = (2 * rest).min(LONGEST_REST);
         }
-        false
+        if changes >= RAPID_CHANGES { Watched::Rapid } else { Watched::Slow }
     }
 
     /// Keeps newcomers out and enters, as the first in the queue.

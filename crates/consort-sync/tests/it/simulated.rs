@@ -14,7 +14,7 @@ use consort_sync::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
         ShmServer,
     },
-    locks::{Access, Clh, HybLock, Mcs, QueuedRwLock, RawLock, TestAndSet, Ticket},
+    locks::{Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock, TestAndSet, Ticket},
 };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
@@ -125,6 +125,7 @@ fn locked<R: RawLock>() {
 
 #[test]
 fn locks_exclude() {
+    locked::<Handoff>();
     locked::<TestAndSet>();
     locked::<Ticket>();
     locked::<Mcs>();
