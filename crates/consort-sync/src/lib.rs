@@ -43,6 +43,10 @@ mod timed;
 pub use lock_api;
 #[cfg(not(loom))]
 pub use lock_api::WaitTimeoutResult;
+#[cfg(feature = "arc_lock")]
+pub use lock_api::{
+    ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
+};
 #[cfg(not(loom))]
 pub use {
     batch::Batch,

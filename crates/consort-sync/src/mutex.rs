@@ -4,6 +4,8 @@
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
+#[cfg(feature = "arc_lock")]
+use std::sync::Arc;
 use std::{
     fmt,
     mem::ManuallyDrop,
@@ -58,6 +60,7 @@ use crate::{
 /// # use std::{cell::Cell, rc::Rc};
 /// static SHARED: Mutex<Option<Cell<Rc<u64>>>> = Mutex::new(None);
 /// ```
+#[repr(transparent)] // so that an `Arc` may own either
 pub struct Mutex<T: ?Sized, R: RawLock = Handoff>(lock_api::Mutex<Raw<R>, T>);
 
 impl<T> Mutex<T> {
@@ -130,6 +133,58 @@ impl<T: ?Sized, R: RawLock> Deref for Mutex<T, R> {
     #[inline]
     fn deref(&self) -> &Self::Target {
         &self.0
+    }
+}
+
+/// With the feature `arc_lock`: guards that own their mutex.
+#[cfg(feature = "arc_lock")]
+impl<T: ?Sized, R: RawLock> Mutex<T, R> {
+    /// Like [`Mutex::lock`], with a guard that keeps the mutex alive.
+    pub fn lock_arc(self: &Arc<Self>) -> lock_api::ArcMutexGuard<Raw<R>, T> {
+        self.inner_arc().lock_arc()
+    }
+
+    /// Like [`Mutex::try_lock`], with a guard that keeps the mutex alive.
+    pub fn try_lock_arc(self: &Arc<Self>) -> Option<lock_api::ArcMutexGuard<Raw<R>, T>> {
+        self.inner_arc().try_lock_arc()
+    }
+
+    /// Like [`lock_api::Mutex::try_lock_for`], with a guard that keeps the mutex alive.
+    pub fn try_lock_arc_for(
+        self: &Arc<Self>,
+        limit: Duration,
+    ) -> Option<lock_api::ArcMutexGuard<Raw<R>, T>> {
+        self.inner_arc().try_lock_arc_for(limit)
+    }
+
+    /// Like [`lock_api::Mutex::try_lock_until`], with a guard that keeps the mutex alive.
+    pub fn try_lock_arc_until(
+        self: &Arc<Self>,
+        end: Instant,
+    ) -> Option<lock_api::ArcMutexGuard<Raw<R>, T>> {
+        self.inner_arc().try_lock_arc_until(end)
+    }
+
+    fn inner_arc(self: &Arc<Self>) -> Arc<lock_api::Mutex<Raw<R>, T>> {
+        let inner = Arc::into_raw(Arc::clone(self)) as *const lock_api::Mutex<Raw<R>, T>;
+        // SAFETY: `into_raw` returned the pointer. The two types have one layout, because the outer
+        // one is transparent, and one destructor.
+        unsafe { Arc::from_raw(inner) }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<T: ?Sized + serde::Serialize, R: RawLock> serde::Serialize for Mutex<T, R> {
+    /// Locks the mutex, and serializes the data.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, T: serde::Deserialize<'de>, R: RawLock> serde::Deserialize<'de> for Mutex<T, R> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|data| Self::with(R::NEW, data))
     }
 }
 
