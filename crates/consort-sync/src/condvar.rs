@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_machine::{Machine, block_on};
+use consort_machine::{Machine, at_once, block_on};
 use lock_api::RawCondvarTimed;
 
 use crate::{
@@ -64,7 +64,13 @@ impl<R: RawLock> RawCondvar<R> {
         place.expect("threads wait for this condition with another mutex: use one mutex at a time")
     }
 
+    #[inline(always)]
     fn notify(&self, most: usize) -> usize {
+        if at_once(self.queue.is_empty(&MACHINE)) { 0 } else { self.notify_waiting(most) }
+    }
+
+    #[cold]
+    fn notify_waiting(&self, most: usize) -> usize {
         let Ok(notified) = block_on(self.queue.notify(&MACHINE, most));
         notified
     }

@@ -90,19 +90,12 @@ impl RawRwLock {
     }
 
     /// # Safety
-    /// The calling thread is inside, with this access.
-    #[inline(always)]
-    unsafe fn leave(&self, access: Access) {
-        // SAFETY: the caller's promise.
-        at_once(unsafe { self.0.leave(&MACHINE, access) });
-    }
-
-    /// # Safety
     /// The calling thread is inside, with the access `from`; `to` excludes no thread that `from`
     /// does not exclude.
-    unsafe fn downgrade(&self, from: Access, to: Access) -> GuardNoSend {
+    #[inline(always)]
+    unsafe fn change(&self, from: Access, to: Option<Access>) -> GuardNoSend {
         // SAFETY: the caller's promise.
-        at_once(unsafe { self.0.downgrade(&MACHINE, from, to) });
+        at_once(unsafe { self.0.change(&MACHINE, from, to) });
         GuardNoSend::new()
     }
 
@@ -142,7 +135,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     unsafe fn unlock_shared(&self, _: GuardNoSend) {
         // SAFETY: the caller holds a read guard.
-        unsafe { self.leave(Read) };
+        unsafe { self.change(Read, None) };
     }
 
     #[inline]
@@ -158,7 +151,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     unsafe fn unlock_exclusive(&self, _: GuardNoSend) {
         // SAFETY: the caller holds the write guard.
-        unsafe { self.leave(Write) };
+        unsafe { self.change(Write, None) };
     }
 
     fn is_locked(&self) -> bool {
@@ -174,7 +167,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 unsafe impl RawRwLockDowngrade for RawRwLock {
     unsafe fn downgrade(&self, _: GuardNoSend) -> GuardNoSend {
         // SAFETY: the caller holds the write guard; readers exclude fewer threads than writers.
-        unsafe { self.downgrade(Write, Read) }
+        unsafe { self.change(Write, Some(Read)) }
     }
 }
 
@@ -192,7 +185,7 @@ unsafe impl RawRwLockUpgrade for RawRwLock {
 
     unsafe fn unlock_upgradable(&self, _: GuardNoSend) {
         // SAFETY: the caller holds the upgradable guard.
-        unsafe { self.leave(UpgradableRead) };
+        unsafe { self.change(UpgradableRead, None) };
     }
 
     unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
@@ -211,12 +204,12 @@ unsafe impl RawRwLockUpgrade for RawRwLock {
 unsafe impl RawRwLockUpgradeDowngrade for RawRwLock {
     unsafe fn downgrade_upgradable(&self, _: GuardNoSend) -> GuardNoSend {
         // SAFETY: the caller holds the upgradable guard, which excludes all that a reader excludes.
-        unsafe { self.downgrade(UpgradableRead, Read) }
+        unsafe { self.change(UpgradableRead, Some(Read)) }
     }
 
     unsafe fn downgrade_to_upgradable(&self, _: GuardNoSend) -> GuardNoSend {
         // SAFETY: the caller holds the write guard, which excludes all others.
-        unsafe { self.downgrade(Write, UpgradableRead) }
+        unsafe { self.change(Write, Some(UpgradableRead)) }
     }
 }
 

@@ -144,26 +144,28 @@ impl QueuedRwLock {
         false
     }
 
-    /// Enters if that needs no wait. Returns whether it did.
+    /// Enters if that needs no wait. Returns whether it did; otherwise the thread must
+    /// [`wait`](Self::wait).
     #[inline(always)]
     pub async fn enter<M: Machine>(&self, m: &M, access: Access) -> bool {
-        if access != Access::Read {
-            return self.try_enter(m, access).await;
+        // Both pair with the release in `change`.
+        match access {
+            Access::Read => access.is_open(m.fetch_add(&self.state, READER, Acquire).await),
+            _ => m.compare_exchange(&self.state, 0, access.share(), Acquire).await.is_ok(),
         }
-        // Pairs with the release in `change`.
-        let before = m.fetch_add(&self.state, READER, Acquire).await;
-        if access.is_open(before) {
-            return true;
-        }
-        self.change(m, READER, 0).await;
-        false
     }
 
-    /// Waits until the calling thread is inside.
+    /// Waits until the calling thread is inside, after [`enter`](Self::enter) returned `false`.
     ///
     /// # Errors
     /// When the wait ends early: the lock is then lost.
     pub async fn wait<M: Machine>(&self, m: &M, access: Access) -> Result<(), M::Stop> {
+        match access {
+            // SAFETY: `enter` has added the thread to the readers, and the others count it as one.
+            Access::Read => unsafe { self.change(m, access, None) }.await,
+            Access::UpgradableRead if self.try_enter(m, access).await => return Ok(()),
+            _ => {}
+        }
         if let Watched::Entered = self.watch(m, access, BEFORE_QUEUE).await {
             return Ok(());
         }
@@ -225,34 +227,28 @@ impl QueuedRwLock {
         }
     }
 
-    /// Replaces the share of the calling thread, and wakes those that may go on.
-    #[inline(always)]
-    async fn change<M: Machine>(&self, m: &M, from: u64, to: u64) {
-        let by = to.wrapping_sub(from);
-        // Pairs with the acquire of the next thread that enters.
-        let before = m.fetch_add(&self.state, by, Release).await;
-        let after = before.wrapping_add(by);
-        if ends_a_wait(before, after) {
-            m.wake(&self.state);
-        }
-    }
-
-    /// Leaves the lock.
-    ///
-    /// # Safety
-    /// The calling thread is inside, with this access.
-    #[inline(always)]
-    pub async unsafe fn leave<M: Machine>(&self, m: &M, access: Access) {
-        self.change(m, access.share(), 0).await;
-    }
-
-    /// Goes on with an access that excludes fewer threads.
+    /// Goes on with an access that excludes fewer threads, or leaves the lock.
     ///
     /// # Safety
     /// The calling thread is inside, with the access `from`; `to` excludes no thread that `from`
     /// does not exclude.
-    pub async unsafe fn downgrade<M: Machine>(&self, m: &M, from: Access, to: Access) {
-        self.change(m, from.share(), to.share()).await;
+    #[inline(always)]
+    pub async unsafe fn change<M: Machine>(&self, m: &M, from: Access, to: Option<Access>) {
+        let by = to.map_or(0, Access::share).wrapping_sub(from.share());
+        // Pairs with the acquire of the next thread that enters.
+        let before = m.fetch_add(&self.state, by, Release).await;
+        let after = before.wrapping_add(by);
+        if after & ASKED != 0 || after >= WRITER {
+            self.wake(m, before, after);
+        }
+    }
+
+    /// Wakes the threads that may go on after this change of the word.
+    #[cold]
+    fn wake<M: Machine>(&self, m: &M, before: u64, after: u64) {
+        if ends_a_wait(before, after) {
+            m.wake(&self.state);
+        }
     }
 
     /// Makes the upgradable reader the writer, once the readers have left.

@@ -8,8 +8,8 @@
 //! So a notification wakes the threads that waited first, never wakes one for nothing, and is never
 //! lost: a node is in the list, or its word is set.
 //!
-//! A notification reads a single word if no thread waits. That needs no ordering: a thread that has
-//! to be notified of a change has appended its node before the mutex was released for that change.
+//! A notification reads a single word if the queue is empty. That needs no ordering: a thread that
+//! has to be notified of a change has appended its node before the mutex was taken for that change.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 
@@ -68,8 +68,7 @@ impl WaitQueue {
         m.store(&mine[NEXT], 0, Relaxed).await;
         m.store(&mine[NOTIFIED], 0, Relaxed).await;
         self.lock.acquire(m).await?;
-        let is_first = m.load(&self.first, Relaxed).await == 0;
-        if is_first {
+        if self.is_empty(m).await {
             m.store(&self.first, mine.address(), Relaxed).await;
             m.store(&self.tag, tag, Relaxed).await;
         } else if m.load(&self.tag, Relaxed).await == tag {
@@ -133,14 +132,17 @@ impl WaitQueue {
         Ok(is_in)
     }
 
+    /// Returns whether no thread waits that a notification has to reach.
+    #[inline(always)]
+    pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.first, Relaxed).await == 0
+    }
+
     /// Notifies the first `most` threads in the queue. Returns how many there were.
     ///
     /// # Errors
     /// When the wait for the queue's lock ends early.
     pub async fn notify<M: Machine>(&self, m: &M, most: usize) -> Result<usize, M::Stop> {
-        if m.load(&self.first, Relaxed).await == 0 {
-            return Ok(0);
-        }
         self.lock.acquire(m).await?;
         let (mut address, mut notified) = (m.load(&self.first, Relaxed).await, 0);
         while address != 0 && notified < most {

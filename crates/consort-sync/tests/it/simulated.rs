@@ -173,12 +173,12 @@ async fn visit(m: &SimulatedThread, lock: &QueuedRwLock, inside: &Inside) {
     }
     if access != Access::Read && m.random(2) == 0 {
         // SAFETY: the thread is inside, with this access, which excludes all that a reader excludes.
-        unsafe { lock.downgrade(m, access, Access::Read) }.await;
+        unsafe { lock.change(m, access, Some(Access::Read)) }.await;
         access = Access::Read;
         inside.stay(m, access).await;
     }
     // SAFETY: the thread is inside, with this access.
-    unsafe { lock.leave(m, access) }.await;
+    unsafe { lock.change(m, access, None) }.await;
 }
 
 #[test]

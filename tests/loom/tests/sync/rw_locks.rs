@@ -65,12 +65,12 @@ impl Guarded {
     fn leave(&self, m: &LoomMachine, access: Access) {
         self.use_data(access);
         // SAFETY: the callers are inside, with this access.
-        block_on(unsafe { self.lock.leave(m, access) });
+        block_on(unsafe { self.lock.change(m, access, None) });
     }
 
     fn downgrade(&self, m: &LoomMachine, to: Access) {
         // SAFETY: the callers write, which excludes all others.
-        block_on(unsafe { self.lock.downgrade(m, Write, to) });
+        block_on(unsafe { self.lock.change(m, Write, Some(to)) });
         self.use_data(to);
     }
 
