@@ -13,7 +13,7 @@ use std::{
 };
 
 use consort_sync::{
-    Mutex,
+    Condvar, Mutex, RwLock,
     locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
@@ -264,4 +264,15 @@ fn no_thread_starves_under_fair_locks<R: Lock>() {
         stop.store(true, Relaxed);
         assert!(begun.elapsed() < Duration::from_secs(10));
     });
+}
+
+#[test]
+fn locks_have_the_documented_sizes() {
+    assert_eq!(size_of::<Mutex<(), TestAndSet>>(), 8);
+    assert_eq!(size_of::<Mutex<(), Mcs>>(), 8);
+    assert_eq!(size_of::<Mutex<(), Clh>>(), 8);
+    assert_eq!(size_of::<Mutex<(), Ticket>>(), 16);
+    assert_eq!(size_of::<Mutex<()>>(), 32);
+    assert_eq!(size_of::<RwLock<()>>(), 16);
+    assert_eq!(size_of::<Condvar>(), 32);
 }
