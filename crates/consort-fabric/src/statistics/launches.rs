@@ -9,7 +9,7 @@
 //! at each end. For few launches a bootstrap is too narrow. So the interval also includes that of
 //! the launches' medians by order statistics and, for fewer than eight launches, by Student's t.
 
-use super::{Summary, median};
+use super::{Summary, TAIL, interval_rank, median};
 use crate::splitmix64;
 
 /// The seed of all draws: the same samples give the same interval.
@@ -36,13 +36,21 @@ pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
     let ci95 = match launches.as_slice() {
         [_] => Summary::of(&all).ci95,
         launches => {
-            let intervals = [interval(launches), Summary::of(&medians).ci95, of_few(&medians)];
-            intervals.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| {
-                (all.0.min(one.0), all.1.max(one.1))
-            })
+            let (low, high) = interval(launches, &mut medians, TAIL);
+            let few = of_few(&medians);
+            (low.min(few.0), high.max(few.1))
         }
     };
     Some(Summary { median: estimate, ci95, ..Summary::of(&all) })
+}
+
+/// Returns the interval, by bootstrap and by order statistics, of the median of the launches'
+/// medians, which it sorts. At most `tail` of the probability is outside at each end.
+pub(super) fn interval(launches: &[&[f64]], medians: &mut [f64], tail: f64) -> (f64, f64) {
+    medians.sort_unstable_by(f64::total_cmp);
+    let outside = interval_rank(medians.len(), tail);
+    let (low, high) = bootstrap(launches, tail);
+    (low.min(medians[outside]), high.max(medians[medians.len() - 1 - outside]))
 }
 
 /// Returns the interval of two to seven medians by Student's t on their logarithms, because times
@@ -61,7 +69,12 @@ fn of_few(medians: &[f64]) -> (f64, f64) {
 }
 
 /// Returns the interval of the bootstrap.
-fn interval(launches: &[&[f64]]) -> (f64, f64) {
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a part of the number of draws"
+)]
+fn bootstrap(launches: &[&[f64]], tail: f64) -> (f64, f64) {
     let mut state = SEED;
     let mut below = |end: usize| usize::try_from(splitmix64(&mut state) % end as u64).unwrap_or(0);
     let mut drawn = Vec::with_capacity(MOST_SAMPLES);
@@ -83,7 +96,7 @@ fn interval(launches: &[&[f64]]) -> (f64, f64) {
     };
     let mut estimates: Vec<f64> = (0..DRAWS).map(|_| estimate()).collect();
     estimates.sort_unstable_by(f64::total_cmp);
-    let outside = DRAWS / 40;
+    let outside = (DRAWS as f64 * tail) as usize;
     (estimates[outside], estimates[DRAWS - 1 - outside])
 }
 

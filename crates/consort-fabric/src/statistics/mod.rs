@@ -1,6 +1,7 @@
 //! Statistics of repeated measurements: median, its confidence interval, and the tail.
 //!
-//! `launches` computes the interval for measurements from several launches of a program.
+//! `launches` computes the interval for measurements from several launches of a program, and
+//! [`Gain`] is the ratio of two measurements.
 //!
 //! Times on shared machines are skewed, so nothing here assumes a distribution. The interval
 //! consists of order statistics. The true median of `n` sorted samples is between the `k`-th from
@@ -11,9 +12,12 @@
 //! samples, by the normal approximation beyond that. Below six samples no such `k` exists, and the
 //! interval is the range.
 
+mod gain;
 pub mod launches;
 
-/// The probability outside the interval at each end.
+pub use gain::{Gain, Verdict};
+
+/// The probability outside an interval of 95 % at each end.
 const TAIL: f64 = 0.025;
 /// Up to this many samples, binomial probabilities are summed; `0.5^n` is a normal number there.
 const EXACT_COUNT: usize = 1000;
@@ -41,7 +45,7 @@ impl Summary {
         let mut sorted = samples.to_vec();
         let median = median(&mut sorted);
         let count = sorted.len();
-        let below = interval_rank(count);
+        let below = interval_rank(count, TAIL);
         let p99_rank = (count * 99).div_ceil(100);
         Summary {
             median,
@@ -74,8 +78,9 @@ pub fn median(samples: &mut [f64]) -> f64 {
     f64::midpoint(lower, upper)
 }
 
-/// Returns how many of `count` sorted samples are outside the interval at each end.
-fn interval_rank(count: usize) -> usize {
+/// Returns how many of `count` sorted samples are outside the interval at each end, if at most
+/// `tail` of the probability is; for more than [`EXACT_COUNT`] samples, for 95 %.
+fn interval_rank(count: usize, tail: f64) -> usize {
     if count > EXACT_COUNT {
         // k = n/2 - 1.96 sqrt(n)/2, in integers: 1.96 = sqrt(38416) / 100.
         let half_width = (38_416 * count).isqrt().div_ceil(200);
@@ -84,7 +89,7 @@ fn interval_rank(count: usize) -> usize {
     let mut outside = 0;
     let mut chance = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
     let mut total = chance;
-    while total <= TAIL && outside < count / 2 {
+    while total <= tail && outside < count / 2 {
         outside += 1;
         chance *= (count - outside + 1) as f64 / outside as f64;
         total += chance;
@@ -114,16 +119,16 @@ mod tests {
     fn interval_matches_the_published_table() {
         let table = [(5, 1), (6, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8), (50, 18)];
         for (count, rank) in table {
-            assert_eq!(interval_rank(count) + 1, rank, "of {count} samples");
+            assert_eq!(interval_rank(count, TAIL) + 1, rank, "of {count} samples");
         }
     }
 
     /// Where the approximation replaces the exact sum, the rank changes by at most one.
     #[test]
     fn approximation_agrees_with_the_exact_rank() {
-        assert_eq!(interval_rank(1000), 468);
-        assert!(interval_rank(1001).abs_diff(468) <= 1);
-        assert!(interval_rank(1001) <= 469);
+        assert_eq!(interval_rank(1000, TAIL), 468);
+        assert!(interval_rank(1001, TAIL).abs_diff(468) <= 1);
+        assert!(interval_rank(1001, TAIL) <= 469);
     }
 
     #[test]
