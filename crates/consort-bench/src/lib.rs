@@ -6,13 +6,14 @@
 //! 4. [`workloads`]: timed work that is not a collective.
 //!
 //! The [`environment`] records the circumstances of a measurement: machine, time and disturbances.
-//! [`units`] and [`query_json`] write quantities and calls as text, a [`page`] is the text of a
-//! figure, and [`wisdom`] is loaded if it exists.
+//! A [`gain`] compares two results. [`units`] and [`query_json`] write quantities and calls as text,
+//! a [`page`] is the text of a figure, and [`wisdom`] is loaded if it exists.
 
 #[cfg(test)]
 use consort_sandbox as _;
 
 pub mod environment;
+pub mod gain;
 pub mod harness;
 pub mod limits;
 pub mod page;

@@ -156,11 +156,11 @@ fn table(
 /// Returns a cell; verdicts have a colour.
 fn cell(text: &str) -> Cell {
     let cell = Cell::text(text);
-    match text {
+    match text.trim_end_matches(", busy") {
         "faster" | "holds" => cell.toned(Tone::Good),
         "slower" | "missed" => cell.toned(Tone::Bad),
         "same" => cell.toned(Tone::Neutral),
-        "unknown" => cell.toned(Tone::Warning),
+        "undecided" => cell.toned(Tone::Warning),
         _ => cell,
     }
 }

@@ -1,6 +1,6 @@
 //! The options of `consort bench barrier` and `collective`, and the resulting list of work.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use clap::ArgAction;
@@ -100,7 +100,8 @@ impl CallOptions {
         let (pes, peers) = self.checked(collective)?;
         self.output.run(pes, |presenter| {
             let fabric = presenter.measurement.found(self.fabric, pes)?;
-            self.plan(collective, data, (fabric, pes), peers).measure(presenter)
+            let budget = presenter.budget;
+            self.plan(collective, data, (fabric, pes), peers.clone(), budget).measure(presenter)
         })
     }
 
@@ -132,6 +133,7 @@ impl CallOptions {
         data: &Data<'_>,
         (fabric, pes): (Fabric, u32),
         peers: Peers,
+        budget: Duration,
     ) -> Plan {
         let mut work = Vec::new();
         for &bytes in data.sizes_bytes {
@@ -150,7 +152,7 @@ impl CallOptions {
             let query = query(SyncModes::STRICT);
             work.extend(peers.threads.iter().map(|&index| Work::of_peer(&query, index)));
         }
-        let (waiting, mode, budget) = (self.waiting, self.mode, self.output.budget);
+        let (waiting, mode) = (self.waiting, self.mode);
         Plan {
             what: Communication::Collective(collective),
             session: Session { fabric, pes, waiting, work, mode, budget },

@@ -1,27 +1,40 @@
 //! `consort bench --compare OLD.json`: each row next to its counterpart from an earlier run.
 //!
 //! Rows correspond if they are of the same call by the same algorithm; Consort's choice is compared
-//! with its earlier choice. The intervals determine the verdict: a row is slower only if its
-//! interval is above the old one. Ratios are of times, or of operations per second the other way
-//! round, so more than 1 is slower.
+//! with its earlier choice. Ratios are of times, or of operations per second the other way round, so
+//! more than 1 is slower. The interval of the ratio determines the verdict. A row is undecided
+//! unless its whole interval is on one side of 1, or within the band of equal times.
 
 use std::{
     cell::RefCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use consort_bench::{
+    gain::{self, Median},
     page::Page,
     units::{self, counted},
 };
-use consort_fabric::files;
+use consort_fabric::{
+    files,
+    statistics::{Gain, Verdict},
+};
 use consort_report::Tone;
 use serde::Serialize;
 use serde_json::Value;
 
 use consort_console::output;
+
+/// Times that differ by less than this share are the same.
+const BAND: f64 = 0.05;
+
+/// An interval whose ends have a larger ratio says nothing.
+const WIDE: f64 = 30.0;
+/// A longer run is not suggested.
+const LONGEST_SECONDS: f64 = 3600.0;
 
 /// The keys that identify the call of a row.
 const IDENTITY: [&str; 16] = [
@@ -50,7 +63,6 @@ pub(super) struct EarlierResults {
     rows: Vec<Row>,
     machines: BTreeSet<String>,
     versions: BTreeSet<String>,
-    was_busy: bool,
     /// Why a check of the comparison failed.
     pub(super) failure: RefCell<Option<String>>,
 }
@@ -65,36 +77,25 @@ struct Row {
     placement: Value,
     /// The transfer of a line between the cores at that time.
     c2c_ns: Option<f64>,
-    measure: Option<MedianInterval>,
+    measure: Option<Measure>,
+    was_busy: bool,
+    /// Whether it is of Consort itself, not of another library or the machine.
+    is_ours: bool,
 }
 
-/// A median with its interval.
+/// A time in nanoseconds, or millions of operations per second, where more is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct MedianInterval {
-    value: f64,
-    interval: Option<(f64, f64)>,
-    /// Whether it counts operations per second, where more is better.
+struct Measure {
+    median: Median,
     is_rate: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Faster,
-    Slower,
-    Same,
-    /// One of them has no interval.
-    Unknown,
-}
-
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Same => "same",
-            Self::Unknown => "unknown",
-        }
+fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
     }
 }
 
@@ -105,7 +106,8 @@ pub(super) struct EarlierRow {
     old_ci95: Option<(f64, f64)>,
     old_algorithm: String,
     ratio: f64,
-    verdict: Verdict,
+    ratio_ci95: Option<(f64, f64)>,
+    verdict: &'static str,
 }
 
 /// A comparison of all rows.
@@ -120,34 +122,31 @@ pub(super) struct Comparison {
     name: String,
     lines: Vec<Vec<String>>,
     without: Vec<String>,
+    /// The rows of Consort itself, now and then.
+    ours: Vec<(Measure, Measure)>,
 }
 
-impl MedianInterval {
+impl Measure {
     fn of(row: &Value) -> Option<Self> {
         let of = |value: &str, interval: &str, is_rate| {
+            let median = row[value].as_f64()?;
             let ends = row[interval].as_array().filter(|ends| ends.len() == 2);
-            let interval = ends.and_then(|ends| ends[0].as_f64().zip(ends[1].as_f64()));
-            Some(Self { value: row[value].as_f64()?, interval, is_rate })
+            let ci95 = ends.and_then(|ends| ends[0].as_f64().zip(ends[1].as_f64()));
+            Some(Self { median: (median, ci95), is_rate })
         };
         of("mops", "ci95_mops", true).or_else(|| of("median_ns", "ci95_ns", false))
     }
 
     fn text(&self) -> String {
-        if self.is_rate { format!("{:.2} Mops/s", self.value) } else { units::time(self.value) }
+        let (value, _) = self.median;
+        if self.is_rate { format!("{value:.2} Mops/s") } else { units::time(value) }
     }
 
-    /// Returns this time as a multiple of the other's.
-    fn ratio(&self, old: &Self) -> f64 {
-        if self.is_rate { old.value / self.value } else { self.value / old.value }
-    }
-
-    fn verdict(&self, old: &Self) -> Verdict {
-        let Some((new, old)) = self.interval.zip(old.interval) else { return Verdict::Unknown };
-        let (is_above, is_below) = (new.0 > old.1, new.1 < old.0);
-        match (is_above, is_below, self.is_rate) {
-            (true, _, false) | (_, true, true) => Verdict::Slower,
-            (_, true, false) | (true, _, true) => Verdict::Faster,
-            _ => Verdict::Same,
+    /// Returns how many times as fast this is as the other.
+    fn gain(&self, old: &Self) -> Gain {
+        match self.is_rate {
+            true => gain::between(self.median, old.median),
+            false => gain::between(old.median, self.median),
         }
     }
 }
@@ -168,7 +167,9 @@ impl Row {
             is_chosen: row["chosen"].as_bool().unwrap_or(false),
             placement: row["placement"].clone(),
             c2c_ns: row["c2c_ns"].as_f64(),
-            measure: MedianInterval::of(row),
+            measure: Measure::of(row),
+            was_busy: row["context"]["busy"].is_string(),
+            is_ours: row["peer"].is_null() && row["is_peer"] != true,
         }
     }
 
@@ -255,7 +256,6 @@ impl EarlierResults {
         );
         self.machines.insert(context["machine"].as_str().unwrap_or_default().to_owned());
         self.versions.insert(version.to_owned());
-        self.was_busy |= context["busy"].is_string();
         let row = Row::of(&row);
         // Of several corresponding results, the last one counts.
         self.rows.retain(|other| !row.is_of(other));
@@ -263,8 +263,8 @@ impl EarlierResults {
         Ok(())
     }
 
-    /// Compares new rows with the earlier ones.
-    pub(super) fn compared(&self, objects: &[Value], machine: &str) -> Comparison {
+    /// Compares new rows with the earlier ones. `is_busy`: the machine was busy during the new run.
+    pub(super) fn compared(&self, objects: &[Value], machine: &str, is_busy: bool) -> Comparison {
         let mut compared = Comparison {
             partners: Vec::new(),
             warnings: self.warnings(machine),
@@ -273,6 +273,7 @@ impl EarlierResults {
             name: self.path.display().to_string(),
             lines: Vec::new(),
             without: Vec::new(),
+            ours: Vec::new(),
         };
         let (mut matched, mut counts) = (vec![false; self.rows.len()], [0_usize; 4]);
         let (mut is_placed_otherwise, mut other_transfer) = (false, None);
@@ -292,8 +293,11 @@ impl EarlierResults {
             matched[at] = true;
             is_placed_otherwise |= row.placement != old_row.placement;
             other_transfer = other_transfer.or(old_row.other_transfer(&row));
-            let (ratio, verdict) = (new.ratio(&old), new.verdict(&old));
+            let gain = new.gain(&old);
+            let (ratio, verdict) = (1.0 / gain.ratio, gain.verdict(BAND));
+            let interval = gain::interval(&gain).map(|(low, high)| (1.0 / high, 1.0 / low));
             counts[verdict as usize] += 1;
+            compared.ours.extend(row.is_ours.then_some((new, old)));
             let was = match old_row.algorithm == row.algorithm {
                 true => String::new(),
                 false => format!(" (was {})", old_row.algorithm),
@@ -303,14 +307,16 @@ impl EarlierResults {
                 old.text(),
                 new.text(),
                 output::ratio(ratio),
-                verdict.name().to_owned(),
+                interval.map_or(String::new(), interval_text),
+                name(verdict).to_owned() + if is_busy || old_row.was_busy { ", busy" } else { "" },
             ]);
             compared.partners.push(Some(EarlierRow {
-                old: old.value,
-                old_ci95: old.interval,
+                old: old.median.0,
+                old_ci95: old.median.1,
                 old_algorithm: old_row.algorithm.clone(),
                 ratio,
-                verdict,
+                ratio_ci95: interval,
+                verdict: name(verdict),
             }));
         }
         let left = self
@@ -329,11 +335,11 @@ impl EarlierResults {
                  of small calls depend on it"
             )
         }));
-        let [faster, slower, same, unknown] = counts;
+        let [faster, slower, same, undecided] = counts;
         compared.counts = counts;
         compared.summary = format!(
-            "Compared with {}: {slower} slower, {faster} faster, {same} the same, {unknown} \
-             unknown, {} without a partner",
+            "Compared with {}: {slower} slower, {faster} faster, {same} the same, {undecided} \
+             undecided, {} without a partner",
             compared.name,
             compared.without.len()
         );
@@ -349,37 +355,97 @@ impl EarlierResults {
         let others = self.versions.iter().filter(|one| *one != version);
         let other_versions =
             others.map(|one| format!("{name} is of consort {one}, and this is {version}"));
-        let busy = self
-            .was_busy
+        let was_busy = self.rows.iter().any(|row| row.was_busy);
+        let busy = was_busy
             .then(|| format!("{name}: the machine was busy then; its figures may be too high"));
         other_machines.chain(other_versions).chain(busy).collect()
     }
 
-    /// Records whether a comparison fails a check for rows that are slower by this percentage.
-    pub(super) fn judge(&self, compared: &Comparison, percent: Option<f64>) {
-        let Some(percent) = percent else { return };
-        let partners = || compared.partners.iter().flatten();
-        let is_worse =
-            |one: &&EarlierRow| one.verdict == Verdict::Slower && one.ratio > 1.0 + percent / 100.0;
-        let worse = partners().filter(is_worse).count();
-        let failure = match (partners().count(), worse) {
-            (0, _) => Some("no row has a partner, so nothing was compared".to_owned()),
-            (_, 0) => None,
-            (all, worse) => {
-                let rows = counted(worse as u64, "row");
-                Some(format!("{rows} of {all} more than {percent} % slower"))
-            }
-        };
+    /// Records whether a comparison of a run with this budget fails a check for rows of Consort that
+    /// are slower by this percentage.
+    pub(super) fn judge(&self, compared: &Comparison, percent: Option<f64>, budget: Duration) {
+        let failure = percent.and_then(|percent| compared.failure(percent, budget));
         self.failure.replace(failure.map(|why| format!("{}: {why}", compared.name)));
     }
 }
 
+/// Formats an interval; one that says nothing is `wide`.
+fn interval_text((low, high): (f64, f64)) -> String {
+    match high / low > WIDE {
+        true => "wide".to_owned(),
+        false => format!("{} to {}", units::number(low), units::number(high)),
+    }
+}
+
+/// Returns whether a gain is neither surely above a limit nor surely below it.
+fn is_open(gain: &Gain, limit: f64) -> bool {
+    gain.ci95.0 < limit && limit <= gain.ci95.1
+}
+
+/// Returns how many times as long the new run would have to take until its gain over the old one is
+/// on one side of `limit`: intervals shrink with the root of the time. `None` if no time is enough,
+/// because of the old interval, or if one of them has no interval.
+fn times_longer(new: &Measure, old: &Measure, limit: f64) -> Option<f64> {
+    let (median, _) = old.median;
+    let exact = Measure { median: (median, Some((median, median))), ..*old };
+    let squared = |ratio: f64| ratio.ln().powi(2);
+    let to_end = |Gain { ratio, ci95: (low, high) }: Gain| {
+        squared(if ratio < limit { high } else { low } / ratio)
+    };
+    let (gain, of_new) = (new.gain(old), to_end(new.gain(&exact)));
+    let room = squared(gain.ratio / limit) - (to_end(gain) - of_new);
+    (room > 0.0 && of_new.is_finite()).then(|| of_new / room)
+}
+
 impl Comparison {
+    /// Returns whether a row of Consort is undecided: in a check, whether it is slower by this
+    /// percentage.
+    pub(super) fn is_undecided(&self, percent: Option<f64>) -> bool {
+        self.ours.iter().map(|(new, old)| new.gain(old)).any(|gain| match percent {
+            Some(percent) => is_open(&gain, limit(percent)),
+            None => gain.verdict(BAND) == Verdict::Undecided,
+        })
+    }
+
+    /// Returns why a check fails, and for how long to measure if that is open.
+    fn failure(&self, percent: f64, budget: Duration) -> Option<String> {
+        let limit = limit(percent);
+        let gains = || self.ours.iter().map(|(new, old)| new.gain(old));
+        let slower = gains().filter(|gain| gain.ci95.1 < limit).count();
+        let open: Vec<_> =
+            self.ours.iter().filter(|(new, old)| is_open(&new.gain(old), limit)).collect();
+        let rows = |count: usize| format!("{count} of {}", counted(self.ours.len() as u64, "row"));
+        let mut parts = Vec::new();
+        if self.ours.is_empty() {
+            parts.push("no row of Consort has a partner, so nothing was compared".to_owned());
+        }
+        if slower > 0 {
+            parts.push(format!("{} more than {percent} % slower", rows(slower)));
+        }
+        if !open.is_empty() {
+            let times: Option<Vec<f64>> =
+                open.iter().map(|(new, old)| times_longer(new, old, limit)).collect();
+            let most = times.map(|times| times.into_iter().fold(1.0, f64::max));
+            let seconds = most.map(|most| (most * budget.as_secs_f64()).ceil());
+            let advice = match seconds.filter(|&seconds| seconds <= LONGEST_SECONDS) {
+                Some(seconds) => format!(
+                    "measure for about {seconds} s, with --budget {seconds} or --until-decided {}",
+                    2.0 * seconds
+                ),
+                None => "measure both for longer, with --budget".to_owned(),
+            };
+            let undecided = rows(open.len());
+            parts.push(format!("{undecided} perhaps more than {percent} % slower: {advice}"));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// Returns the tone of the result.
     pub(super) fn tone(&self) -> Tone {
         match self.counts {
-            [0, 0, 0, _] => Tone::Neutral,
-            [_, 0, _, _] => Tone::Good,
+            [0, 0, 0, 0] => Tone::Neutral,
+            [_, 0, _, 0] => Tone::Good,
+            [_, 0, ..] => Tone::Warning,
             _ => Tone::Bad,
         }
     }
@@ -387,12 +453,22 @@ impl Comparison {
     /// Adds the comparison to a page.
     pub(super) fn show(&self, page: &mut Page) {
         page.lines("\n");
-        page.paragraph(format!("Compared with {}, by the intervals of both", self.name));
-        let header = ["what", "old", "new", "ratio", "verdict"];
-        page.table(header, self.lines.clone(), [1, 2, 3]);
+        page.paragraph(format!("Compared with {}", self.name));
+        let header = ["what", "old", "new", "ratio", "95 %", "verdict"];
+        page.table(header, self.lines.clone(), [1, 2, 3, 4]);
         self.without.iter().for_each(|line| page.paragraph(line.clone()));
         page.paragraph(self.summary.clone());
+        page.paragraph(format!(
+            "same: the whole interval of the ratio is within {:.0} %; faster, slower: it does not \
+             include 1; undecided: neither.",
+            100.0 * BAND
+        ));
     }
+}
+
+/// Returns the gain of a row that is slower by as much as a percentage allows.
+fn limit(percent: f64) -> f64 {
+    1.0 / (1.0 + percent / 100.0)
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ Examples:
 /// Time counting puts, next to the operations that they replace
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+// The help fits a screen without it.
+#[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct CountingBench {
     /// A ping-pong, both next to loops by hand, an exchange, or a pipeline
     #[arg(value_name = "PROGRAM", value_parser = workload())]
@@ -52,7 +54,7 @@ impl CountingBench {
             );
         }
         options.output.run(pes, |presenter| {
-            let (stop, budget) = (&*presenter.measurement.stop, options.output.budget);
+            let (stop, budget) = (&*presenter.measurement.stop, presenter.budget);
             let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };
             let times = race.run()?;
             ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));

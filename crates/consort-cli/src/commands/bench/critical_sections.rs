@@ -72,7 +72,7 @@ impl SectionOptions {
                 threads => threads,
             };
             let between = self.between.into();
-            let budget = self.output.budget;
+            let budget = presenter.budget;
             let race = Race { subject, threads, increments, between, budget, stop };
             let progress = Progress::new(subject.name());
             let results = race.run(|share| progress.show(share))?;

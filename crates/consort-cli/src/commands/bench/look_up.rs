@@ -27,7 +27,7 @@ impl LookUpBench {
         let pes = self.pes.unwrap_or_else(usual_pes);
         self.output.run(pes, |presenter| {
             let stop = &*presenter.measurement.stop;
-            let look_ups = look_up::measure(pes, self.output.budget, stop)?;
+            let look_ups = look_up::measure(pes, presenter.budget, stop)?;
             presenter.show(&look_ups.figures(), &page(&look_ups))?;
             Ok("it takes time to build the table of choices".to_owned())
         })

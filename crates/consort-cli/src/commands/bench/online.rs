@@ -25,7 +25,7 @@ impl OnlineBench {
         let pes = options.pes.unwrap_or_else(usual_pes);
         options.output.run(pes, |presenter| {
             let stop = &*presenter.measurement.stop;
-            let budget = options.output.budget;
+            let budget = presenter.budget;
             let kinds = online::measure(pes, &options.bytes, options.waiting, budget, stop)?;
             ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
             let figures: Vec<Figure> = kinds.iter().flat_map(RefinedCall::figures).collect();

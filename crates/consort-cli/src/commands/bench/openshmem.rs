@@ -29,7 +29,7 @@ impl OpenShmemBench {
         self.output.run(PES, |presenter| {
             let consort = env::current_exe().context("cannot find the file of this command")?;
             let (peer, stop) = (self.peers == OSHCC, &presenter.measurement.stop);
-            let results = openshmem::measure(&consort, peer, self.output.budget, stop)?;
+            let results = openshmem::measure(&consort, peer, presenter.budget, stop)?;
             let mut page = Page::default();
             results.show(&mut page);
             presenter.show(&results.figures(), &page)?;

@@ -27,7 +27,7 @@ impl OverlapBench {
         let sizes = options.sizes_or(&overlap::SIZES_BYTES);
         options.output.run(pes, |presenter| {
             let stop = &*presenter.measurement.stop;
-            let sizes = overlap::measure(pes, sizes, options.waiting, options.output.budget, stop)?;
+            let sizes = overlap::measure(pes, sizes, options.waiting, presenter.budget, stop)?;
             ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
             let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
             presenter.show(&figures, &page(&sizes))?;

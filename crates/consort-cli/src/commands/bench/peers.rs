@@ -17,7 +17,7 @@ pub(super) const MPI: &str = "mpi";
 pub(super) const NO_PEER: &str = "none";
 
 /// The libraries to compare with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Peers {
     /// Indices of thread libraries.
     pub(super) threads: Vec<usize>,

@@ -1,6 +1,6 @@
 //! `consort bench point-to-point`: operations of one PE on the memory of another.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -24,6 +24,8 @@ const PES: u32 = 2;
 /// Time puts between two PEs, next to messages of MPI
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+// The help fits a screen without it.
+#[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct PointToPointBench {
     /// The pattern
     #[arg(value_name = "PATTERN", value_parser = pattern())]
@@ -59,7 +61,7 @@ impl PointToPointBench {
         let peers = self.checked()?;
         self.output.run(PES, |presenter| {
             let fabric = presenter.measurement.found(self.fabric, PES)?;
-            self.plan(fabric, peers).measure(presenter)
+            self.plan(fabric, peers.clone(), presenter.budget).measure(presenter)
         })
     }
 
@@ -81,12 +83,12 @@ impl PointToPointBench {
         Peers::choose(&self.peers, &self.mpi, None)
     }
 
-    fn plan(&self, fabric: Fabric, peers: Peers) -> Plan {
+    fn plan(&self, fabric: Fabric, peers: Peers, budget: Duration) -> Plan {
         let Self { pattern, waiting, .. } = *self;
         let [usual, _] = pattern.bytes();
         let sizes = if self.bytes.is_empty() { &[usual] } else { &self.bytes[..] };
         let work = sizes.iter().map(|&bytes| Work::PointToPoint(pattern, bytes)).collect();
-        let (mode, budget) = (Mode::Throughput, self.output.budget);
+        let mode = Mode::Throughput;
         Plan {
             what: Communication::PointToPoint(pattern),
             session: Session { fabric, pes: PES, waiting, work, mode, budget },

@@ -1,6 +1,6 @@
 //! The options of all subcommands, and the output of their results.
 
-use std::{ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
+use std::{cell::Cell, ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use consort::{Waiting, tune::Algorithms};
@@ -20,21 +20,27 @@ use crate::plots::{figures, sections};
 /// The exit status if a row is slower than allowed.
 const COMPARISON_FAILED: u8 = 3;
 
+/// The least time of a measurement that is repeated because rows were undecided.
+const SHORTEST_LONGER: Duration = Duration::from_secs(1);
+
 /// How long to measure, and where the results go.
 #[derive(clap::Args, Debug)]
 pub(super) struct OutputOptions {
     /// Measure for at most this long
     #[arg(long, value_name = "SECONDS", default_value = "4", value_parser = args::seconds,
         allow_negative_numbers = true)]
-    pub(super) budget: Duration,
+    budget: Duration,
     #[command(flatten)]
     results: Results,
     /// Compare with an earlier run's --json
     #[arg(long, value_name = "OLD.json")]
     compare: Option<PathBuf>,
-    /// Exit with 3 if a row is slower by more
+    /// Exit with 3 if a row may be slower by more
     #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
     fail_if_slower: Option<f64>,
+    /// Measure longer while rows are undecided
+    #[arg(long, value_name = "SECONDS", requires = "compare", value_parser = args::seconds)]
+    until_decided: Option<Duration>,
 }
 
 /// The sizes of blocks or messages, the PEs, and how they wait.
@@ -72,24 +78,31 @@ fn percent(text: &str) -> Result<f64, String> {
 
 impl OutputOptions {
     /// Measures with at most `pes` PEs and shows the results, including those before an interrupt.
-    /// `measure` returns why it may take longer than its budget.
+    /// `measure` returns why it may take longer than its budget. It is called again, with twice the
+    /// budget, while a comparison asks for that.
     ///
     /// # Errors
     /// When `measure` fails, or a file cannot be read or written.
     pub(super) fn run(
         &self,
         pes: u32,
-        measure: impl FnOnce(&Presenter<'_>) -> Result<String>,
+        measure: impl Fn(&Presenter<'_>) -> Result<String>,
     ) -> Result<ExitCode> {
         self.results.check()?;
         let old = self.compare.as_deref().map(EarlierResults::read).transpose()?;
         let measurement = Measurement::begin(pes, interrupt::stop_flag()?);
-        let presenter = Presenter { options: self, measurement, old };
-        let measured = measure(&presenter);
+        let (mut budget, again) = (self.budget, Cell::new(false));
+        let mut presenter = Presenter { options: self, measurement, old, budget, again };
+        let mut measured = measure(&presenter);
+        while measured.is_ok() && presenter.again.take() {
+            presenter.budget = presenter.longer();
+            budget += presenter.budget;
+            measured = measure(&presenter);
+        }
         let Presenter { measurement, old, .. } = presenter;
         let ended = match measured {
             Ok(why) => {
-                output::overrun::warn_if_over(measurement.elapsed(), self.budget, &why);
+                output::overrun::warn_if_over(measurement.elapsed(), budget, &why);
                 interrupt::ending(&measurement.stop)
             }
             Err(error) => interrupt::ending_with(error, &measurement.stop)?,
@@ -115,6 +128,10 @@ pub(super) struct Presenter<'c> {
     options: &'c OutputOptions,
     pub(super) measurement: Measurement,
     old: Option<EarlierResults>,
+    /// The time to measure for.
+    pub(super) budget: Duration,
+    /// Whether nothing was shown, because a longer measurement may decide the comparison.
+    again: Cell<bool>,
 }
 
 /// Returns the name of a line or a bar of a figure.
@@ -128,6 +145,11 @@ fn line(figure: &Figure) -> String {
 }
 
 impl Presenter<'_> {
+    /// Returns the time of the next measurement, if this one decides too little.
+    fn longer(&self) -> Duration {
+        (2 * self.budget).max(SHORTEST_LONGER)
+    }
+
     /// Shows figures of work during which PEs lost no core.
     pub(super) fn show(&self, figures: &[Figure], page: &Page) -> Result<()> {
         self.show_with_page(&Switches::default(), figures, page)
@@ -157,15 +179,24 @@ impl Presenter<'_> {
         page: &Page,
         plots: &dyn Fn(&mut Document),
     ) -> Result<()> {
-        let Self { options: OutputOptions { results, fail_if_slower, .. }, measurement, old } =
-            self;
+        let Self { options, measurement, old, budget, again } = self;
+        let OutputOptions { results, fail_if_slower, until_decided, .. } = options;
         let Some(old) = old else {
             let findings = Findings { objects, rows: None, page, plots };
             return measurement.present(switches, results, &findings);
         };
         let mut objects =
             objects.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
-        let compared = old.compared(&objects, measurement.machine());
+        let is_busy = measurement.busy(switches).is_some();
+        let compared = old.compared(&objects, measurement.machine(), is_busy);
+        let has_time = |limit| measurement.elapsed() + self.longer() <= limit;
+        if until_decided.is_some_and(has_time)
+            && compared.is_undecided(*fail_if_slower)
+            && !interrupt::is_set(&measurement.stop)
+        {
+            again.set(true);
+            return Ok(());
+        }
         for (object, partner) in objects.iter_mut().zip(&compared.partners) {
             object["compared"] = json!(partner);
         }
@@ -182,7 +213,7 @@ impl Presenter<'_> {
         if results.are_for_programs() {
             tracing::warn!("{}", compared.summary);
         }
-        old.judge(&compared, *fail_if_slower);
+        old.judge(&compared, *fail_if_slower, *budget);
         Ok(())
     }
 }

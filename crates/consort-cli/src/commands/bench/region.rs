@@ -30,7 +30,7 @@ impl RegionBench {
         self.output.run(most, |presenter| {
             let stop = &*presenter.measurement.stop;
             let openmp = OpenMp::compile_any(stop);
-            let budget = self.output.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
+            let budget = presenter.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
             let all = several.iter().take_while(|_| !interrupt::is_set(stop));
             let all = all.map(|&pes| Race { pes, budget, openmp: &openmp, stop }.run());
             let all = all.collect::<Result<Vec<Results>>>()?;

@@ -22,7 +22,7 @@ impl SharingBench {
     pub(super) fn run(&self) -> Result<ExitCode> {
         let pes = self.pes.unwrap_or_else(usual_pes);
         self.output.run(pes, |presenter| {
-            let results = sharing::measure(pes, self.output.budget, &presenter.measurement.stop)?;
+            let results = sharing::measure(pes, presenter.budget, &presenter.measurement.stop)?;
             let mut page = Page::default();
             results.show(&mut page);
             presenter.show(&results.figures(), &page)?;

@@ -1,5 +1,7 @@
 //! The work that arguments of `barrier` and `collective` ask for, and arguments that are refused.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::Parser;
 use consort::tune::Collective;
@@ -23,7 +25,7 @@ fn plan(words: &str) -> Result<Plan> {
         _ => panic!("another subject"),
     };
     let (pes, peers) = options.checked(collective)?;
-    Ok(options.plan(collective, &data, (options.fabric, pes), peers))
+    Ok(options.plan(collective, &data, (options.fabric, pes), peers, Duration::ZERO))
 }
 
 #[track_caller]

@@ -31,20 +31,36 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn verdict_compares_the_intervals() {
-    let old = old(&[row("flat", 100.0, 5.0)]);
+fn verdict_depends_on_the_interval_of_the_ratio() {
+    let old = old(&[row("flat", 100.0, 1.0)]);
     let of = |ns, width| {
-        let compared = old.compared(&[row("flat", ns, width)], "m");
+        let compared = old.compared(&[row("flat", ns, width)], "m", false);
         let partner = compared.partners[0].as_ref().unwrap();
         (partner.verdict, partner.ratio)
     };
-    assert_eq!(of(120.0, 5.0), (Verdict::Slower, 1.2));
-    assert_eq!(of(120.0, 20.0), (Verdict::Same, 1.2));
-    assert_eq!(of(80.0, 5.0), (Verdict::Faster, 0.8));
+    assert_eq!(of(120.0, 5.0), ("slower", 1.2));
+    assert_eq!(of(120.0, 30.0), ("undecided", 1.2), "the interval includes 1");
+    assert_eq!(of(80.0, 5.0), ("faster", 0.8));
+    assert_eq!(of(102.0, 1.0), ("same", 1.02), "within the band");
+    assert_eq!(of(104.0, 2.0), ("slower", 1.04), "partly outside the band");
+    assert_eq!(of(100.0, 90.0), ("undecided", 1.0), "too wide to be the same");
     let mut alone = row("flat", 200.0, 1.0);
     alone["ci95_ns"] = Value::Null;
-    let compared = old.compared(&[alone], "m");
-    assert_eq!(compared.partners[0].as_ref().unwrap().verdict, Verdict::Unknown);
+    let compared = old.compared(&[alone], "m", false);
+    assert_eq!(compared.partners[0].as_ref().unwrap().verdict, "undecided");
+}
+
+#[test]
+fn busy_stands_next_to_the_verdict() {
+    let verdict = |old_busy: Value, is_busy| {
+        let mut row_then = row("flat", 100.0, 1.0);
+        row_then["context"]["busy"] = old_busy;
+        let compared = old(&[row_then]).compared(&[row("flat", 200.0, 1.0)], "m", is_busy);
+        compared.lines[0][5].clone()
+    };
+    assert_eq!(verdict(Value::Null, false), "slower");
+    assert_eq!(verdict(Value::Null, true), "slower, busy");
+    assert_eq!(verdict(json!("load 3"), false), "slower, busy");
 }
 
 #[test]
@@ -55,16 +71,16 @@ fn more_operations_a_second_are_faster() {
         entry["ci95_mops"] = json!([mops - 1.0, mops + 1.0]);
         entry
     };
-    let compared = old(&[entry(10.0)]).compared(&[entry(20.0)], "m");
+    let compared = old(&[entry(10.0)]).compared(&[entry(20.0)], "m", false);
     let partner = compared.partners[0].as_ref().unwrap();
-    assert_eq!((partner.verdict, partner.ratio), (Verdict::Faster, 0.5));
+    assert_eq!((partner.verdict, partner.ratio), ("faster", 0.5));
     assert_eq!(compared.lines[0][1..3], ["10.00 Mops/s", "20.00 Mops/s"]);
 }
 
 #[test]
 fn rows_without_a_partner_are_named() {
-    let old = old(&[row("flat", 100.0, 5.0), row("chain", 100.0, 5.0)]);
-    let compared = old.compared(&[row("flat", 100.0, 5.0), row("knomial", 9.0, 1.0)], "m");
+    let old = old(&[row("flat", 100.0, 1.0), row("chain", 100.0, 1.0)]);
+    let compared = old.compared(&[row("flat", 100.0, 1.0), row("knomial", 9.0, 1.0)], "m", false);
     assert_eq!(
         compared.without,
         [
@@ -72,7 +88,11 @@ fn rows_without_a_partner_are_named() {
             "old alone: broadcast of 8 KiB, 2 PEs, mine: chain(radix=4)"
         ]
     );
-    assert!(compared.summary.contains("1 the same, 0 unknown, 2 without"), "{}", compared.summary);
+    assert!(
+        compared.summary.contains("1 the same, 0 undecided, 2 without"),
+        "{}",
+        compared.summary
+    );
 }
 
 #[test]
@@ -82,14 +102,14 @@ fn a_choice_is_compared_with_the_choice_before() {
         row["chosen"] = json!(true);
         row
     };
-    let compared = old(&[chosen("flat", 100.0)]).compared(&[chosen("chain", 50.0)], "m");
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[chosen("chain", 50.0)], "m", false);
     assert_eq!(
         compared.lines[0][0],
         "broadcast of 8 KiB, 2 PEs, mine: chain(radix=4) * (was flat(radix=4))"
     );
-    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("chain", 50.0, 1.0)], "m");
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("chain", 50.0, 1.0)], "m", false);
     assert_eq!(compared.without.len(), 2, "a forced algorithm is not a choice");
-    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("flat", 50.0, 1.0)], "m");
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("flat", 50.0, 1.0)], "m", false);
     assert!(compared.without.is_empty(), "by the same algorithm they are of the same");
 }
 
@@ -101,7 +121,7 @@ fn doubtful_comparison_gets_warnings() {
     busy["c2c_ns"] = json!(50.0);
     let mut new = row("flat", 100.0, 5.0);
     new["c2c_ns"] = json!(70.0);
-    let warnings = old(&[busy.clone()]).compared(&[new.clone()], "m").warnings.join("\n");
+    let warnings = old(&[busy.clone()]).compared(&[new.clone()], "m", false).warnings.join("\n");
     for part in [
         "another machine: other; here: m",
         "of consort 0.0.1",
@@ -113,12 +133,12 @@ fn doubtful_comparison_gets_warnings() {
     }
     new["c2c_ns"] = json!(55.0);
     let warnings =
-        old(&[busy.clone(), row("chain", 1.0, 0.1)]).compared(&[], "m").warnings.join("\n");
+        old(&[busy.clone(), row("chain", 1.0, 0.1)]).compared(&[], "m", false).warnings.join("\n");
     assert!(
         warnings.contains("another machine: other") && warnings.contains("0.0.1"),
         "{warnings}"
     );
-    let warnings = old(&[busy]).compared(&[new], "m").warnings.join("\n");
+    let warnings = old(&[busy]).compared(&[new], "m", false).warnings.join("\n");
     assert!(!warnings.contains("cache line"), "{warnings}");
 }
 
@@ -126,23 +146,42 @@ fn doubtful_comparison_gets_warnings() {
 fn the_last_of_several_results_counts() {
     let old = old(&[row("flat", 100.0, 5.0), row("flat", 50.0, 5.0)]);
     assert_eq!(old.rows.len(), 1);
-    assert_eq!(old.rows[0].measure.unwrap().value, 50.0);
+    assert_eq!(old.rows[0].measure.unwrap().median.0, 50.0);
 }
 
 #[test]
-fn check_fails_only_for_clearly_slower_rows() {
-    let old = old(&[row("flat", 100.0, 5.0)]);
-    let judged = |ns, width, percent| {
-        old.judge(&old.compared(&[row("flat", ns, width)], "m"), percent);
+fn check_passes_only_for_rows_that_are_surely_fast_enough() {
+    let old = old(&[row("flat", 100.0, 1.0)]);
+    let judged = |rows: &[Value], percent| {
+        old.judge(&old.compared(rows, "m", false), percent, Duration::from_secs(4));
         old.failure.take()
     };
-    assert_eq!(judged(200.0, 5.0, None), None);
-    assert_eq!(judged(109.0, 1.0, Some(10.0)), None, "within what is allowed");
-    assert_eq!(judged(200.0, 99.0, Some(10.0)), None, "the intervals overlap");
-    let why = judged(200.0, 5.0, Some(10.0)).unwrap();
-    assert!(why.ends_with("old.json: 1 row of 1 more than 10 % slower"), "{why}");
-    old.judge(&old.compared(&[row("chain", 1.0, 0.1)], "m"), Some(10.0));
-    assert!(old.failure.take().unwrap().contains("no row has a partner"));
+    let of = |ns, width, percent| judged(&[row("flat", ns, width)], percent);
+    assert_eq!(of(200.0, 5.0, None), None);
+    assert_eq!(of(107.0, 1.0, Some(10.0)), None, "within what is allowed");
+    let why = of(200.0, 5.0, Some(10.0)).unwrap();
+    assert!(why.ends_with("old.json: 1 of 1 row more than 10 % slower"), "{why}");
+    let why = of(100.0, 20.0, Some(10.0)).unwrap();
+    assert!(why.contains("1 of 1 row perhaps more than 10 % slower"), "{why}");
+    assert!(why.contains("for about 15 s, with --budget 15 or --until-decided 30"), "{why}");
+    let why = of(110.1, 5.0, Some(10.0)).unwrap();
+    assert!(why.ends_with("measure both for longer, with --budget"), "{why}");
+    let mut peer = row("flat", 100.0, 20.0);
+    peer["peer"] = json!("std");
+    let why = judged(&[peer], Some(10.0)).unwrap();
+    assert!(why.contains("no row of Consort has a partner"), "{why}");
+}
+
+#[test]
+fn a_protected_row_is_decided_by_its_limit() {
+    let old = old(&[row("flat", 100.0, 1.0)]);
+    let is_undecided = |ns, width, percent| {
+        old.compared(&[row("flat", ns, width)], "m", false).is_undecided(percent)
+    };
+    assert!(is_undecided(104.0, 6.0, None), "neither the same nor slower");
+    assert!(!is_undecided(104.0, 6.0, Some(20.0)), "surely within 20 %");
+    assert!(is_undecided(104.0, 6.0, Some(5.0)));
+    assert!(!is_undecided(200.0, 6.0, Some(5.0)));
 }
 
 #[test]
