@@ -137,6 +137,14 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
+    /// Prints a page that says itself whether the machine was busy, below its heading.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print_below_heading(&self, page: &Page) -> Result<()> {
+        output::print(&(self.heading() + &output::page(page)))
+    }
+
     /// Like [`Self::present`], but calls `text` to print the text.
     ///
     /// # Errors

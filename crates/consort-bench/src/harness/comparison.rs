@@ -12,12 +12,13 @@ use consort::{
     sync_modes::{SyncMode, SyncModes},
     tune::{Algorithms, Candidate, Collective, Query},
 };
-use consort_fabric::{CallSpec, OperatorClass};
-use consort_tuner::{Catalog, Grid, Measurements, Selector, Wisdom};
+use consort_fabric::{CallSpec, OperatorClass, statistics::Gain};
+use consort_tuner::{Catalog, Grid, Measurements, Sample, Selector, Wisdom};
 use serde::Serialize;
 
 use super::{launch::SessionError, work::Work, workbench::NativeWorkbench};
 use crate::{
+    gain,
     peers::threads,
     query_json::{self, QueryJson, describe},
 };
@@ -27,7 +28,7 @@ const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 /// The thread libraries that every programmer has.
 const LIBRARIES: [&str; 2] = ["pthread", "std"];
 /// The longest time for one point, whatever the budget.
-const LONGEST: Duration = Duration::from_millis(300);
+const LONGEST: Duration = Duration::from_secs(2);
 /// The shortest time for one point.
 const SHORTEST: Duration = Duration::from_millis(10);
 
@@ -41,17 +42,25 @@ pub struct Point {
     pub library: Option<&'static str>,
     /// Its time.
     pub library_ns: Option<f64>,
+    /// The confidence interval of this time.
+    pub library_ci95_ns: Option<(f64, f64)>,
     /// The time of the flat tree.
     pub flat_ns: Option<f64>,
+    /// The confidence interval of this time.
+    pub flat_ci95_ns: Option<(f64, f64)>,
     /// The radix of the fastest k-nomial tree.
     pub tree_radix: Option<u64>,
     /// Its time.
     pub tree_ns: Option<f64>,
+    /// The confidence interval of this time.
+    pub tree_ci95_ns: Option<(f64, f64)>,
     /// The candidate that tuning has chosen.
     #[serde(serialize_with = "query_json::shown")]
     pub chosen: Candidate,
     /// Its time.
     pub chosen_ns: Option<f64>,
+    /// The confidence interval of this time.
+    pub chosen_ci95_ns: Option<(f64, f64)>,
     /// The time in symmetric memory with Loose modes, using the choice for these.
     pub loose_ns: Option<f64>,
     /// The time with Strict modes, likewise.
@@ -59,9 +68,10 @@ pub struct Point {
 }
 
 impl Point {
-    /// Returns the time of the thread library as a multiple of the choice's.
-    pub fn gain(&self) -> Option<f64> {
-        Some(self.library_ns? / self.chosen_ns?)
+    /// Returns how many times as fast the choice is as the thread library.
+    pub fn gain(&self) -> Option<Gain> {
+        let library = (self.library_ns?, self.library_ci95_ns);
+        Some(gain::between(library, (self.chosen_ns?, self.chosen_ci95_ns)))
     }
 
     /// Returns the time of a Strict call as a multiple of a Loose one's.
@@ -70,8 +80,8 @@ impl Point {
     }
 }
 
-/// Returns the points of a grid that are shown.
-fn queries(grid: &Grid) -> Vec<Query> {
+/// Returns the queries of a grid whose points are of interest to a reader.
+pub fn queries(grid: &Grid) -> Vec<Query> {
     let distance = |one: u64, other: u64| one.max(other) / one.min(other).max(1);
     let mut sizes: Vec<u64> = SIZES_BYTES
         .iter()
@@ -96,21 +106,20 @@ fn queries(grid: &Grid) -> Vec<Query> {
     queries
 }
 
-/// Measures the points within about `budget`, until `stop` is set. Passes the number of completed
+/// Measures the points of these queries within about `budget`, until `stop` is set. Passes the number of completed
 /// points, the total, and a description of the next one to `show`.
 ///
 /// # Errors
 /// If a job cannot be launched or fails.
 pub fn run(
     fabric: Fabric,
-    grid: &Grid,
+    queries: &[Query],
     wisdom: &Wisdom,
     budget: Duration,
     stop: &AtomicBool,
     mut show: impl FnMut(usize, usize, &str),
 ) -> Result<Vec<Point>> {
     let mut bench = NativeWorkbench::new(fabric, Some(wisdom));
-    let queries = queries(grid);
     let started = Instant::now();
     let mut points = Vec::new();
     for (index, query) in queries.iter().enumerate() {
@@ -154,14 +163,14 @@ fn point(
     let peer = |&index: &usize| Work::of_peer(query, index);
     let all = libraries.iter().map(peer).chain(ours.iter().map(|ours| Work::of(query, ours)));
     let times = bench.time(query.pes, &all.collect::<Vec<Work>>(), gain)?;
-    let median = |sample: &Option<consort_tuner::Sample>| sample.map(|sample| sample.median_ns);
     let (theirs, own) = times.split_at(libraries.len());
-    let library = fastest(libraries.iter().zip(theirs.iter().map(median)));
-    let own: Vec<(&Candidate, Option<f64>)> = ours.iter().zip(own.iter().map(median)).collect();
+    let library = fastest(libraries.iter().zip(theirs.iter().copied()));
+    let own: Vec<(&Candidate, Option<Sample>)> = ours.iter().zip(own.iter().copied()).collect();
     let fastest_of = |wanted: &dyn Fn(&Candidate) -> bool| {
         fastest(own.iter().copied().filter(|(candidate, _)| wanted(candidate)))
     };
-    let tree = fastest_of(&is_tree);
+    let (flat, tree) = (fastest_of(&is_flat), fastest_of(&is_tree));
+    let of_chosen = fastest_of(&|candidate| *candidate == chosen);
 
     let (mut loose_ns, mut strict_ns) = (None, None);
     if let Some(budget) = modes {
@@ -175,17 +184,22 @@ fn point(
             .filter_map(|query| Some(Work::of(query, &choice(algorithms, wisdom, query)?)))
             .collect();
         if let [loose, strict] = &bench.time(query.pes, &work, budget)?[..] {
+            let median = |sample: &Option<Sample>| sample.map(|sample| sample.median_ns);
             (loose_ns, strict_ns) = (median(loose), median(strict));
         }
     }
     Ok(Some(Point {
         query: *query,
         library: library.map(|(&index, _)| names[index]),
-        library_ns: library.map(|(_, ns)| ns),
-        flat_ns: fastest_of(&is_flat).map(|(_, ns)| ns),
+        library_ns: library.map(ns),
+        library_ci95_ns: library.and_then(ci95_ns),
+        flat_ns: flat.map(ns),
+        flat_ci95_ns: flat.and_then(ci95_ns),
         tree_radix: tree.and_then(|(tree, _)| tree.parameter("radix")),
-        tree_ns: tree.map(|(_, ns)| ns),
-        chosen_ns: fastest_of(&|candidate| *candidate == chosen).map(|(_, ns)| ns),
+        tree_ns: tree.map(ns),
+        tree_ci95_ns: tree.and_then(ci95_ns),
+        chosen_ns: of_chosen.map(ns),
+        chosen_ci95_ns: of_chosen.and_then(ci95_ns),
         chosen,
         loose_ns,
         strict_ns,
@@ -206,10 +220,19 @@ fn choice(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<Can
     Some(selected.candidate.into_owned())
 }
 
-fn fastest<T>(times: impl Iterator<Item = (T, Option<f64>)>) -> Option<(T, f64)> {
-    times
-        .filter_map(|(what, ns)| Some((what, ns?)))
-        .min_by(|(_, one_ns), (_, other_ns)| one_ns.total_cmp(other_ns))
+/// Returns the fastest way, with its sample.
+fn fastest<T>(ways: impl Iterator<Item = (T, Option<Sample>)>) -> Option<(T, Sample)> {
+    ways.filter_map(|(way, sample)| Some((way, sample?)))
+        .min_by(|(_, one), (_, other)| one.median_ns.total_cmp(&other.median_ns))
+}
+
+fn ns<T>((_, sample): (T, Sample)) -> f64 {
+    sample.median_ns
+}
+
+/// Returns the interval of a sample; `None` for one launch, which says little about the next.
+fn ci95_ns<T>((_, sample): (T, Sample)) -> Option<(f64, f64)> {
+    (sample.launches > 1).then_some(sample.ci95_ns)
 }
 
 #[cfg(test)]
@@ -244,6 +267,8 @@ mod tests {
         );
         let point = point.unwrap().unwrap();
         assert!(point.gain().is_some() && point.strictness().is_some(), "{point:?}");
+        let is_within = |(low, high)| (low..=high).contains(&point.chosen_ns.unwrap());
+        assert!(point.chosen_ci95_ns.is_none_or(is_within), "{point:?}");
         assert!(point.flat_ns.is_some() && point.tree_radix.is_some(), "{point:?}");
     }
 }

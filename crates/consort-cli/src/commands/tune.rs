@@ -4,7 +4,7 @@
 //! 1. Existing wisdom is loaded, and saved immediately to check that it can be.
 //! 2. The search runs for most of the budget; `watch` shows it, and saves from time to time.
 //! 3. A comparison measures the gain over a thread library and simpler algorithms.
-//! 4. `page` presents the result to people, and `plots` its plots.
+//! 4. `summary` is the first screen of the result, `page` all tables, and `plots` the plots.
 //!
 //! With `--record`, the queries are those that programs have called, and the new choices are
 //! compared with the old ones (`mix`).
@@ -16,6 +16,7 @@ mod check;
 mod mix;
 mod page;
 mod plots;
+mod summary;
 mod watch;
 
 use consort_console::{
@@ -23,7 +24,7 @@ use consort_console::{
     interrupt,
     measurement::Measurement,
     output::overrun,
-    report::Findings,
+    report::{Findings, add_page},
     require,
     results::Results,
 };
@@ -31,6 +32,7 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -38,10 +40,9 @@ use anyhow::{Result, ensure};
 use consort::{
     launch::Fabric,
     sync_modes::SyncModes,
-    tune::{Algorithms, Arrival, Collective},
+    tune::{Algorithms, Arrival, Collective, Query},
 };
 use consort_bench::{
-    environment::Switches,
     harness::{NativeWorkbench, comparison},
     query_json::describe,
 };
@@ -131,6 +132,9 @@ pub(crate) struct Tune {
     /// Check N queries, evenly spread, instead of all
     #[arg(long, value_name = "N", requires = "check")]
     sample: Option<NonZeroUsize>,
+    /// Print all tables, not only a summary
+    #[arg(long)]
+    verbose: bool,
     #[command(flatten)]
     results: Results,
 }
@@ -228,9 +232,6 @@ impl Tune {
         let recorded = self.recorded(&wisdom)?;
         wisdom.save(path)?;
         let compares = self.rigour > Rigour::Estimate;
-        if compares {
-            measurement.warn(&Switches::default());
-        }
         let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
         let budget = if compares { self.budget - comparison } else { self.budget };
 
@@ -256,18 +257,7 @@ impl Tune {
             let left = self.budget.saturating_sub(measurement.elapsed()).min(comparison);
             match &recorded {
                 Some(recorded) => replayed = Some(recorded.replay(&wisdom, left, stop, meter)?),
-                None => {
-                    points = comparison::run(
-                        self.fabric,
-                        &grid,
-                        &wisdom,
-                        left,
-                        stop,
-                        |done, all, next| {
-                            meter.show(done, all, next);
-                        },
-                    )?;
-                }
+                None => points = self.compare(&grid, &wisdom, left, stop, meter)?,
             }
         }
         meter.finish();
@@ -283,13 +273,56 @@ impl Tune {
             replayed: replayed.as_ref(),
             contradictions: &contradictions,
         };
+        let busy = measurement.busy(bench.switches());
+        let summary = story.summary(self.algorithms().cores(), busy.as_deref());
+        let mut page = story.page();
         let findings = Findings {
             objects: &[story.json()],
             rows: Some(story.rows()?),
-            page: &story.page(),
-            plots: &|document: &mut Document| plots::plots(document, &story),
+            page: &page.clone(),
+            plots: &|document: &mut Document| {
+                add_page(document, &summary);
+                plots::plots(document, &story);
+            },
         };
-        measurement.present(bench.switches(), &self.results, &findings)
+        if self.results.are_for_programs() {
+            measurement.warn(bench.switches());
+        }
+        measurement.present_with(bench.switches(), &self.results, &findings, || {
+            // At the end, where a terminal shows it.
+            if self.verbose {
+                page.lines("\n");
+                page.append(&summary);
+            } else {
+                page = summary.clone();
+            }
+            measurement.print_below_heading(&page)
+        })
+    }
+
+    /// Compares the choices with other ways: those of the first screen for all of the time, or half
+    /// of it if others are shown, too.
+    fn compare(
+        &self,
+        grid: &Grid,
+        wisdom: &Wisdom,
+        budget: Duration,
+        stop: &AtomicBool,
+        meter: &mut Meter,
+    ) -> Result<Vec<comparison::Point>> {
+        let all = comparison::queries(grid);
+        let few = summary::headline(&all, self.algorithms().cores());
+        let shows_all =
+            self.verbose || self.results.report.is_some() || self.results.are_for_programs();
+        let others = all.into_iter().filter(|query| shows_all && !few.contains(query));
+        let others: Vec<Query> = others.collect();
+        let of_few = if others.is_empty() { budget } else { budget / 2 };
+        let mut points = Vec::new();
+        for (queries, budget) in [(few, of_few), (others, budget - of_few)] {
+            let show = |done, all, next: &str| meter.show(done, all, next);
+            points.extend(comparison::run(self.fabric, &queries, wisdom, budget, stop, show)?);
+        }
+        Ok(points)
     }
 
     fn check(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<ExitCode> {

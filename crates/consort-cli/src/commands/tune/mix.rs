@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use consort::tune::{Algorithms, Candidate, Query};
 use consort_bench::{
+    gain::{self, Median},
     harness::NativeWorkbench,
     page::Page,
     query_json::{self, QueryJson, describe},
@@ -20,22 +21,20 @@ use consort_bench::{
 };
 use consort_fabric::CallSpec;
 use consort_tuner::{
-    Catalog, Measurements, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead,
+    Catalog, Measurements, Mix, Race, Sample, Selector, Wisdom, Workload, same, shares_ahead,
 };
 use serde::Serialize;
 
 use super::watch::Meter;
 use consort_console::{
     args::MOST_PES,
-    output::{brief, ratio, time},
+    output::{brief, time},
 };
 
 /// The launches in which a query's choices are compared.
 const LAUNCHES: u32 = 8;
 /// The least time for a query.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// The most kinds of calls that are shown.
-const MOST_SHOWN: usize = 20;
 /// The largest tuned size, as on the command line.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -66,9 +65,11 @@ struct ReplayedCall {
     #[serde(serialize_with = "query_json::shown")]
     before: Candidate,
     before_ns: f64,
+    before_ci95_ns: Option<(f64, f64)>,
     #[serde(serialize_with = "query_json::shown")]
     after: Candidate,
     after_ns: f64,
+    after_ci95_ns: Option<(f64, f64)>,
 }
 
 /// The time of all recorded calls by both choices.
@@ -156,11 +157,12 @@ impl RecordedCalls {
             let share = left.mul_f64(part).max(SHORTEST);
             rows.extend(call.replay(&mut bench, wisdom, share)?);
         }
-        let sum =
-            |ns: fn(&ReplayedCall) -> f64| rows.iter().map(|row| row.calls as f64 * ns(row)).sum();
+        let all = |time: fn(&ReplayedCall) -> Median| {
+            sum(rows.iter().map(|row| (row.calls, time(row)))).0
+        };
         Ok(ReplayResult {
-            before_ns: sum(|row| row.before_ns),
-            after_ns: sum(|row| row.after_ns),
+            before_ns: all(ReplayedCall::before),
+            after_ns: all(ReplayedCall::after),
             unmeasured_count: self.calls.len() - rows.len(),
             untunable_count: self.untunable_count,
             rows,
@@ -186,61 +188,129 @@ impl RecordedCall {
         let mut race = Race::new(field.clone());
         race.run(bench, &query, LAUNCHES, budget)
             .with_context(|| format!("comparing failed at {}", describe(&query)))?;
-        let medians: Option<Vec<f64>> =
-            race.samples().iter().map(|sample| Some(sample.as_ref()?.median_ns)).collect();
-        let Some(medians) = medians else { return Ok(None) };
-        let (after_ns, before_ns) = (medians[0], medians[medians.len() - 1]);
-        let after = field[0].clone();
-        Ok(Some(ReplayedCall { query, calls, before: before.clone(), before_ns, after, after_ns }))
+        let times: Option<Vec<Median>> =
+            race.samples().iter().map(|one| one.map(time_of)).collect();
+        let Some(times) = times else { return Ok(None) };
+        let (after, before) = (field[0].clone(), before.clone());
+        let ((after_ns, after_ci95_ns), (before_ns, before_ci95_ns)) =
+            (times[0], times[times.len() - 1]);
+        Ok(Some(ReplayedCall {
+            query,
+            calls,
+            before,
+            before_ns,
+            before_ci95_ns,
+            after,
+            after_ns,
+            after_ci95_ns,
+        }))
+    }
+}
+
+/// Returns a sample's median with its interval; a single launch says little about the next.
+fn time_of(sample: Sample) -> Median {
+    (sample.median_ns, (sample.launches > 1).then_some(sample.ci95_ns))
+}
+
+/// Returns the sum of independent times, each as often as its number of calls. The squared
+/// distances from the medians to the ends add up (Zou and Donner, "Construction of confidence
+/// limits about effect measures: A general approach", Statistics in Medicine 2008).
+fn sum(times: impl Iterator<Item = (u64, Median)>) -> Median {
+    let (mut sum, mut below, mut above, mut is_known) = (0.0, 0.0_f64, 0.0_f64, true);
+    for (calls, (ns, ci95)) in times {
+        let calls = calls as f64;
+        let (low, high) = ci95.unwrap_or((ns, ns));
+        sum += calls * ns;
+        below = below.hypot(calls * (ns - low));
+        above = above.hypot(calls * (high - ns));
+        is_known &= ci95.is_some();
+    }
+    (sum, is_known.then_some((sum - below, sum + above)))
+}
+
+impl ReplayedCall {
+    fn is_same(&self) -> bool {
+        self.before_ns == self.after_ns
+    }
+
+    fn before(&self) -> Median {
+        (self.before_ns, self.before_ci95_ns)
+    }
+
+    fn after(&self) -> Median {
+        (self.after_ns, self.after_ci95_ns)
     }
 }
 
 impl ReplayResult {
-    pub(super) fn show(&self, page: &mut Page) {
+    /// Adds a table of at most `most` kinds of calls, and the time of all calls.
+    pub(super) fn show(&self, page: &mut Page, most: usize) {
         let mut rows = Vec::new();
-        for row in self.rows.iter().take(MOST_SHOWN) {
-            let ReplayedCall { query, calls, before, before_ns, after, after_ns } = row;
-            let is_same = before_ns == after_ns;
+        for row in self.rows.iter().take(most) {
+            let ReplayedCall { query, calls, before, before_ns, after, after_ns, .. } = row;
+            let of_change = |text: String| if row.is_same() { String::new() } else { text };
             rows.push(vec![
                 describe(query),
                 calls.to_string(),
-                if is_same { String::new() } else { brief(before) },
-                if is_same { String::new() } else { time(*before_ns) },
+                of_change(brief(before)),
+                of_change(time(*before_ns)),
                 brief(after),
                 time(*after_ns),
-                if is_same { String::new() } else { ratio(before_ns / after_ns) },
+                of_change(gain::text(&gain::between(row.before(), row.after()))),
             ]);
         }
-        page.lines(
-            "Recorded calls, those with the most time first; gain: before / now, empty if the \
-             choice stays\n",
+        page.paragraph(
+            "Recorded calls, those with the most time first; gain: before / now, with its 95 % \
+             interval, empty if the choice stays",
         );
         let header = ["recorded", "calls", "before", "time", "now", "time", "gain"];
-        page.table(header, rows, [1, 3, 5, 6]);
+        page.table(header, rows, [1, 3, 5]);
         let Self { before_ns, after_ns, rows, unmeasured_count, untunable_count } = self;
-        if rows.len() > MOST_SHOWN {
-            page.lines(format!("... and {} kinds more\n", rows.len() - MOST_SHOWN));
+        if rows.len() > most {
+            page.lines(format!("... and {} kinds more\n", rows.len() - most));
         }
-        let change = (after_ns / before_ns - 1.0) * 100.0;
+        let changed = || rows.iter().filter(|row| !row.is_same());
+        let gain = gain::between(
+            sum(changed().map(|row| (row.calls, row.before()))),
+            sum(changed().map(|row| (row.calls, row.after()))),
+        );
         if !rows.is_empty() {
-            page.lines(format!(
-                "\nAll these calls take {} with the choices before, and {} with the choices now: \
-                 {change:+.1} %\n",
+            let gain = match changed().count() {
+                0 => "no choice changes".to_owned(),
+                _ => format!("those whose choice changes: {}", gain::text(&gain)),
+            };
+            page.paragraph(format!(
+                "All these calls take {} with the choices before, and {} with the choices now; \
+                 {gain}.",
                 time(*before_ns),
                 time(*after_ns)
             ));
         }
         if *unmeasured_count > 0 {
-            page.lines(format!(
+            page.paragraph(format!(
                 "Kinds of calls that were not compared: {unmeasured_count}, because the time was \
-                 over or they cannot be measured\n"
+                 over or they cannot be measured."
             ));
         }
         if *untunable_count > 0 {
-            page.lines(format!(
-                "{untunable_count} calls of vector variants are not tuned: choices do not depend \
-                 on their lengths\n"
+            page.paragraph(format!(
+                "{untunable_count} calls of vector variants are not tuned: choices do not depend on \
+                 their lengths."
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_independent_times_partly_cancel() {
+        let one = (100.0, Some((97.0, 104.0)));
+        assert_eq!(sum([(2, one)].into_iter()), (200.0, Some((194.0, 208.0))));
+        let (both, ci95) = sum([(1, one), (1, (50.0, Some((46.0, 53.0))))].into_iter());
+        assert_eq!((both, ci95), (150.0, Some((145.0, 155.0))));
+        assert_eq!(sum([(1, one), (1, (50.0, None))].into_iter()), (150.0, None));
     }
 }

@@ -1,5 +1,5 @@
-//! The results of a tuning run, for newcomers: the gain, the fastest algorithms, the costs of the
-//! modes, contradictions, and the path of the wisdom.
+//! All results of a tuning run: the gains, the fastest algorithms, the costs of the modes, and
+//! contradictions. `summary` has what a newcomer needs of them.
 
 use std::{
     collections::BTreeMap,
@@ -12,11 +12,9 @@ use consort::{
     sync_modes::SyncModes,
     tune::{Collective, Query},
 };
-use consort_bench::{harness::comparison::Point, page::Page, query_json::describe, units};
-use consort_fabric::{OperatorClass, environment::variable};
-use consort_tuner::{
-    Confidence, Entry, Grid, Inconsistency, Outcome, StopReason, Wisdom, default_path,
-};
+use consort_bench::{gain, harness::comparison::Point, page::Page, query_json::describe, units};
+use consort_fabric::OperatorClass;
+use consort_tuner::{Confidence, Entry, Grid, Inconsistency, Outcome, StopReason, Wisdom};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,6 +22,8 @@ use super::mix::ReplayResult;
 use crate::record::Record;
 use consort_console::output::{brief, ratio, time};
 
+/// The most kinds of recorded calls that are shown.
+const MOST_RECORDED: usize = 20;
 /// The most contradictions that are shown.
 const MOST_CONTRADICTIONS: usize = 4;
 
@@ -85,81 +85,17 @@ impl ReportData<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Returns all tables.
     pub(super) fn page(&self) -> Page {
         let mut page = Page::default();
         if !self.points.is_empty() {
             gains(&mut page, self.points);
             strictness(&mut page, self.points);
         }
-        self.replayed.iter().for_each(|replayed| replayed.show(&mut page));
+        self.replayed.iter().for_each(|replayed| replayed.show(&mut page, MOST_RECORDED));
         self.grid.iter().for_each(|grid| winners(&mut page, grid, self.wisdom));
         contradictions(&mut page, self.contradictions);
-        page.lines(self.ending());
         page
-    }
-
-    /// Returns the summary of the run, and the path of the wisdom.
-    fn ending(&self) -> String {
-        let Outcome { ending, measured_count, refined_count, kept_count, elapsed, .. } =
-            *self.outcome;
-        let mut text = format!(
-            "\nQueries measured: {measured_count} in {:.0} s, {refined_count} of them where the \
-             winner changes",
-            elapsed.as_secs_f64()
-        );
-        if kept_count > 0 {
-            text += &format!("; {kept_count} kept from before");
-        }
-        text += ".\n";
-        let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
-        let open = self.wisdom.entries().len() - known;
-        text += &format!("Wisdom is in {}", self.path.display());
-        // Entries that other runs measured, for calls that this run did not include.
-        let others = known.saturating_sub(measured_count + kept_count);
-        let others =
-            if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
-        text += &format!(":\n{known} queries measured{others}, {open} estimated by the model.\n");
-        text += match ending {
-            StopReason::Complete => "",
-            StopReason::OutOfBudget => "The time was over: run it again to go on.\n",
-            StopReason::Stopped => "It was stopped: run it again to go on.\n",
-        };
-        let default = default_path(self.wisdom.identity().arrival);
-        let is_default = default.is_ok_and(|path| self.fabric.path_of_wisdom(path) == self.path);
-        let is_named = variable("CONSORT_WISDOM").is_some();
-        let path = self.path.display();
-        text += &match (is_default, is_named, self.fabric) {
-            (true, true, Fabric::Threads) => {
-                "Programs use it while CONSORT_WISDOM names it.\n".to_owned()
-            }
-            (true, false, Fabric::Threads) => {
-                "Every program of yours on this machine uses it from now on.\n".to_owned()
-            }
-            (true, true, fabric) => {
-                let start = start(fabric);
-                format!("Programs that {start} use it while CONSORT_WISDOM does not change.\n")
-            }
-            (true, false, fabric) => {
-                let start = start(fabric);
-                format!("All programs that {start} use it from now on.\n")
-            }
-            (false, _, Fabric::Threads) => {
-                format!("Programs use it with CONSORT_WISDOM={path} or JobBuilder::wisdom.\n")
-            }
-            (false, _, fabric) => {
-                format!("Programs that {} use it by JobBuilder::wisdom.\n", start(fabric))
-            }
-        };
-        text + "`consort explain` shows how a choice was won.\n"
-    }
-}
-
-/// Returns how to start programs whose PEs are not threads.
-fn start(fabric: Fabric) -> &'static str {
-    match fabric {
-        Fabric::Mpi(_) => "`mpirun` starts on machines with one process each",
-        Fabric::Mixed(_) => "`mpirun` starts so on several machines",
-        _ => "`consort run` or `mpirun` starts on one machine",
     }
 }
 
@@ -188,12 +124,15 @@ fn gains(page: &mut Page, points: &[Point]) {
             time_or_dash(*tree_ns) + &radix,
             time_or_dash(point.chosen_ns),
             brief(&point.chosen),
-            point.gain().map_or("-".to_owned(), ratio),
+            point.gain().map_or("-".to_owned(), |gain| gain::text(&gain)),
         ]);
     }
     page.lines(format!("Time of a call, in a row of calls{sync}\n"));
     if has_library {
-        page.lines("threads: the faster of pthread's and std's; gain: threads / tuned\n");
+        page.lines(
+            "threads: the faster of pthread's and std's; gain: threads / tuned, with its 95 % \
+             interval\n",
+        );
     }
     page.table(columns, rows, [1, 2, 3, 4, 5, 6, 8]);
 }
