@@ -8,6 +8,7 @@ use consort_bench::{
     page::Page,
     workloads::critical_sections::{advise, increments_of, measure, show},
 };
+use consort_machine::topology::Topology;
 use consort_report::Document;
 
 use crate::plots::sections;
@@ -26,6 +27,7 @@ const MOST_NS: usize = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
+  consort sync advise
   consort sync advise --section 20 --threads 2
   consort sync advise --section 1000 --threads 16 --budget 20
   consort sync advise --section 100 --threads 8 --between 1000 --json
@@ -48,16 +50,16 @@ enum SyncCommand {
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct Advise {
     /// How long a section takes, in nanoseconds, without its lock
-    #[arg(long, value_name = "NS", value_parser = args::counts(MOST_NS))]
+    #[arg(long, value_name = "NS", default_value = "100", value_parser = args::counts(MOST_NS))]
     section: usize,
-    /// How many threads enter sections
+    /// How many threads enter sections [default: one for each usable core, at least two]
     #[arg(long, value_name = "N", value_parser = args::counts(MOST_THREADS))]
-    threads: usize,
+    threads: Option<usize>,
     /// The most iterations of a loop between two sections of a thread, at random
     #[arg(long, value_name = "N", default_value = "50")]
     between: u32,
     /// Seconds to measure for at most
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = args::seconds)]
     budget: Duration,
     #[command(flatten)]
     results: Results,
@@ -77,31 +79,39 @@ impl Advise {
         self.results.check()?;
         let measurement = &Measurement::begin(u32::MAX, interrupt::stop_flag()?);
         let increments = increments_of(self.section)?;
-        let Self { threads, between, budget, .. } = *self;
+        let Self { between, budget, .. } = *self;
+        let threads = self.threads.unwrap_or_else(|| Topology::discover().usable_cores().max(2));
         let stop = &*measurement.stop;
         let progress = Progress::new("measuring");
         let show_share = |share| progress.show(share);
-        let results = measure(increments, threads, between.into(), budget, stop, show_share);
+        let sections = measure(increments, threads, between.into(), budget, stop, show_share);
         drop(progress);
-        let results = match results {
+        let sections = match sections {
             Err(error) => return interrupt::ending_with(error, stop),
-            Ok(results) => results,
+            Ok(sections) => sections,
         };
+        let switches = &Switches::default();
+        let busy = measurement.busy(switches);
         let (mut page, mut advice) = (Page::default(), Page::default());
-        show(&mut page, &results);
+        show(&mut page, &sections.results);
         page.lines("\n");
         // At the end, where a terminal shows it, and at the top of a report.
-        if let Err(error) = advise(&mut advice, &results) {
+        if let Err(error) = advise(&mut advice, &sections, busy.as_deref()) {
             return interrupt::ending_with(error, stop);
         }
         page.append(&advice);
-        let entries = results.entries();
+        let entries = sections.results.entries();
         let plots = |document: &mut Document| {
             add_page(document, &advice);
             sections::plots(document, &entries);
         };
         let findings = Findings { objects: &entries, rows: None, page: &page, plots: &plots };
-        measurement.present(&Switches::default(), &self.results, &findings)?;
+        if self.results.are_for_programs() {
+            measurement.warn(switches);
+        }
+        measurement.present_with(switches, &self.results, &findings, || {
+            measurement.print_below_heading(&page)
+        })?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

@@ -18,7 +18,7 @@ mod race;
 mod row;
 mod table;
 
-pub use advice::{advise, increments_of, measure};
+pub use advice::{Sections, advise, increments_of, measure};
 pub use figures::Entry;
 pub use race::{Race, Results};
 pub use row::Subject;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort_fabric::statistics::{Summary, launches, median};
+use consort_fabric::statistics::{Gain, Summary, launches, median};
 use consort_machine::topology::Topology;
 
 use super::{
@@ -21,7 +21,7 @@ use crate::rng::Rng;
 
 /// The shortest and the longest time of a block.
 const BLOCK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
-/// The number of rounds for which there should be time.
+/// The number of rounds for which there should be time in a comparison of all rows.
 const ROUNDS: u32 = 3;
 /// The largest number of iterations between two operations at low load: some microseconds.
 const LOW_BETWEEN: u64 = 20_000;
@@ -82,6 +82,9 @@ pub(super) struct Contended {
     pub(super) threads: usize,
     pub(super) is_pinned: bool,
     pub(super) mops: Summary,
+    /// Operations relative to those of the first row, in blocks of the same rounds; `None` for too
+    /// few rounds.
+    pub(super) gain: Option<Gain>,
     /// Operations relative to those of the reference.
     pub(super) ratio: Option<Summary>,
     /// The fairness of windows, or of blocks if threads outnumber the cores.
@@ -125,7 +128,7 @@ impl Latency {
 
 /// One of the measurements of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Load {
+pub(super) enum Load {
     /// A single thread.
     Uncontended,
     /// This many threads, which pause between operations as requested.
@@ -154,11 +157,23 @@ impl Race<'_> {
     /// # Errors
     /// If the system refuses threads or cores, or a counter has lost operations.
     pub fn run(&self, show: impl Fn(f64)) -> Result<Results> {
-        let rows = self.subject.rows(self.increments);
-        let loads = self.loads();
+        self.run_rows(&self.subject.rows(self.increments), &self.loads(), ROUNDS, show)
+    }
+
+    /// Measures these rows at these loads, in blocks for which there is time in this many rounds.
+    ///
+    /// # Errors
+    /// If the system refuses threads or cores, or a counter has lost operations.
+    pub(super) fn run_rows(
+        &self,
+        rows: &[&'static Row],
+        loads: &[Load],
+        rounds: u32,
+        show: impl Fn(f64),
+    ) -> Result<Results> {
         let blocks = u32::try_from(rows.len() * loads.len()).unwrap_or(u32::MAX);
-        let length = (self.budget / (ROUNDS * blocks)).clamp(BLOCK[0], BLOCK[1]);
-        let samples = self.samples(&rows, &loads, length, show)?;
+        let length = (self.budget / (rounds * blocks)).clamp(BLOCK[0], BLOCK[1]);
+        let samples = self.samples(rows, loads, length, show)?;
         let of_row = |load, row| {
             samples.iter().filter(move |sample| sample.load == load && sample.row == row)
         };
@@ -171,6 +186,16 @@ impl Race<'_> {
             };
             let ratios: Vec<Vec<f64>> = of_row(load, row).filter_map(over).collect();
             launches::summary(&ratios)
+        };
+        let over_first = |load, row| {
+            let pair = |sample: &Sample| {
+                let mut firsts = of_row(load, 0);
+                let first = firsts.find(|first| first.round == sample.round)?;
+                // Times are the reciprocals of rates.
+                Some(vec![(1.0 / first.value.typical(), 1.0 / sample.value.typical())])
+            };
+            let pairs: Vec<_> = of_row(load, row).filter_map(pair).collect();
+            Gain::paired(&pairs, rows.len() - 1)
         };
         let uncontended = |(index, row): (usize, &&'static Row)| {
             let launches: Vec<Vec<f64>> =
@@ -192,6 +217,7 @@ impl Race<'_> {
                 threads,
                 is_pinned: blocks.first()?.is_pinned,
                 mops: launches::summary(&launches)?,
+                gain: over_first(Load::Full(threads), index),
                 ratio: ratio(Load::Full(threads), index),
                 fairness: Fairness::of(
                     blocks.iter().flat_map(|block| block.fairness.iter().copied()).collect(),

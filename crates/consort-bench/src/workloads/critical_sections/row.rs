@@ -56,6 +56,16 @@ impl Subject {
         !matches!(self, Self::Stack | Self::Queue)
     }
 
+    /// Returns the rows that may serve a critical section of these threads on these cores: each
+    /// operation is a section that returns its result, and a server needs a core more. The first
+    /// row is the default.
+    pub(super) fn sections(threads: usize, cores: usize) -> Vec<&'static Row> {
+        let fits = |row: &&Row| {
+            row.has_result && row.name != FETCH_ADD && (!row.has_server || threads < cores)
+        };
+        LOCKS.iter().chain(SCHEMES).chain(PEERS).filter(fits).collect()
+    }
+
     /// Returns the rows, including the one with which the others are compared. An addition by the
     /// processor is included only if an operation is one increment.
     pub(super) fn rows(self, increments: usize) -> Vec<&'static Row> {
@@ -86,6 +96,8 @@ pub(super) struct Row {
     pub(super) is_peer: bool,
     /// Whether it needs a separate thread.
     pub(super) has_server: bool,
+    /// Whether an operation returns its result before the next one begins.
+    pub(super) has_result: bool,
     /// Measures one block of contention.
     pub(super) block: fn(&Setting) -> Result<Block>,
     /// Samples the time of an operation of a single thread, in nanoseconds.
@@ -94,11 +106,15 @@ pub(super) struct Row {
 
 const fn ours<C: Counter>(name: &'static str) -> Row {
     let (block, uncontended_ns) = (block::<C>, uncontended_ns::<C>);
-    Row { name, is_peer: false, has_server: false, block, uncontended_ns }
+    Row { name, is_peer: false, has_server: false, has_result: true, block, uncontended_ns }
 }
 
 const fn server<C: Counter>(name: &'static str) -> Row {
     Row { has_server: true, ..ours::<C>(name) }
+}
+
+const fn without_result(row: Row) -> Row {
+    Row { has_result: false, ..row }
 }
 
 const fn peer<C: Counter>(name: &'static str) -> Row {
@@ -124,11 +140,11 @@ pub(super) const SCHEMES: &[Row] = &[
     server::<ByMessages>("MpServer"),
     server::<BySlots>("ShmServer"),
     server::<BySlotsWithBackoff>("ShmServer, backoff"),
-    ours::<Detached<Delegate<Numbers, Locked<Handoff>>>>("Locked, detached"),
-    ours::<Batched<Delegate<Numbers, Locked<Handoff>>>>("Locked, batch"),
-    ours::<Batched<Delegate<Numbers, CcSynch>>>("CcSynch, batch"),
-    server::<Detached<ByMessages>>("MpServer, detached"),
-    server::<Batched<ByMessages>>("MpServer, batch"),
+    without_result(ours::<Detached<Delegate<Numbers, Locked<Handoff>>>>("Locked, detached")),
+    without_result(ours::<Batched<Delegate<Numbers, Locked<Handoff>>>>("Locked, batch")),
+    without_result(ours::<Batched<Delegate<Numbers, CcSynch>>>("CcSynch, batch")),
+    without_result(server::<Detached<ByMessages>>("MpServer, detached")),
+    without_result(server::<Batched<ByMessages>>("MpServer, batch")),
 ];
 
 const PEERS: &[Row] = &[
@@ -195,6 +211,20 @@ const QUEUE_PEERS: &[Row] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sections_return_results_and_servers_need_a_core() {
+        let names = |threads, cores| -> Vec<&str> {
+            Subject::sections(threads, cores).iter().map(|row| row.name).collect()
+        };
+        let (full, spare) = (names(2, 2), names(2, 3));
+        assert_eq!(full[0], LOCKS[0].name);
+        let is_other = |name: &&str| name.contains("batch") || name.contains("detached");
+        assert!(!spare.iter().any(|name| is_other(name) || *name == FETCH_ADD), "{spare:?}");
+        assert!(!full.iter().any(|name| name.contains("Server")), "{full:?}");
+        assert_eq!(spare.iter().filter(|name| name.contains("Server")).count(), 3);
+        assert!(full.contains(&"CcSynch") && full.contains(&REFERENCE));
+    }
 
     #[test]
     fn each_subject_has_its_rows_and_the_reference() {

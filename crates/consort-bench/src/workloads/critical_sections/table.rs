@@ -3,7 +3,7 @@
 
 use super::{
     race::{Contended, Fairness, Latency, Results, Uncontended},
-    row::{REFERENCE, Subject},
+    row::REFERENCE,
 };
 use crate::{
     page::Page,
@@ -60,7 +60,7 @@ fn notes(results: &Results) -> Vec<String> {
          processor, of others, and where there is no such window, over {}.",
         time(results.length.as_secs_f64() * 1e9)
     ));
-    if results.subject != Subject::Lock {
+    if results.contended.iter().any(|one| one.low.is_some()) {
         notes.push(
             "Low load: between two operations of a thread are up to 20000 iterations. A server is \
              a thread more."

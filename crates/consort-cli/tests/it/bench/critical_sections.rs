@@ -175,18 +175,21 @@ fn bench_succeeds_with_closed_stderr() {
 #[test]
 fn advice_names_a_type_and_why() {
     let page = stdout("sync advise --section 100 --threads 3 --budget 0");
-    let types = ["Use Mutex<T", "Use Delegate<T", "Use Server<T"];
-    assert!(types.iter().any(|advice| page.contains(advice)), "{page}");
+    // A round says nothing about the next one.
+    assert!(
+        says(&page, "Undecided: nothing is surely") || says(&page, "Use Mutex<T>, the default")
+    );
+    assert!(!page.contains("batch") && !page.contains("MpServer"), "neither a result nor a core");
     let alone = stdout("sync advise --section 100 --threads 1 --budget 0");
     assert!(!says(&alone, "Left out"), "nobody is behind: {alone}");
     assert!(page.contains("default") && says(&page, "another library"), "{page}");
     let rows = page.lines().filter(|line| line.starts_with(' '));
-    assert!(rows.clone().count() > LOCKS.len() + SCHEMES.len(), "{page}");
+    assert!(rows.clone().count() > LOCKS.len() + 4, "{page}");
     assert!(rows.clone().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(says(&stdout("sync advise --budget 0"), "million sections a second with"));
     for (line, part) in [
         ("sync advise --section 0 --threads 2", "from 1 to 1000000"),
         ("sync advise --section 10 --threads 0", "from 1 to 1024"),
-        ("sync advise --section 10", "--threads"),
     ] {
         let output = consort(line);
         let complaint = String::from_utf8_lossy(&output.stderr);
