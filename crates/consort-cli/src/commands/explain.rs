@@ -234,12 +234,13 @@ fn text(
         }
     };
     if let Some(estimates) = estimates {
-        let mut table = table(["candidate", "by the model", ""]);
-        for estimate in estimates {
-            let mark = if estimate.chosen { "chosen" } else { "" };
-            table.add_row([estimate.candidate, time(estimate.estimate_ns), mark.to_owned()]);
+        let mut table = table(["candidate", "by the model"]);
+        for Estimate { candidate, estimate_ns, chosen } in estimates {
+            let mark = if chosen { " *" } else { "" };
+            table.add_row([candidate + mark, time(estimate_ns)]);
         }
         text += &format!("\n{}", finish(table, &[1]));
+        text += &output::wrapped(&format!("* marks the choice, {}", selected.candidate));
     }
     text
 }

@@ -114,8 +114,12 @@ fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     header.extend(sized.then_some("bytes in them"));
     header.extend(conditions.is_coherent().then_some("transfers"));
     let numbers = 1..header.len();
+    let fastest = of_size.iter().min_by(|one, other| one.call_ns.total_cmp(&other.call_ns));
+    let fastest = fastest.filter(|_| of_size.len() > 1).map(|one| &one.program.candidate);
     let row = |one: &Simulated| {
-        let mut row = vec![brief_in_words(&one.program.candidate), time(one.call_ns)];
+        let candidate = &one.program.candidate;
+        let mark = if Some(candidate) == fastest { " *" } else { "" };
+        let mut row = vec![brief_in_words(candidate) + mark, time(one.call_ns)];
         row.extend(one.mbps().map(|mbps| format!("{mbps:.2}")));
         row.push(count(one.messages));
         row.extend(sized.then(|| count(one.message_bytes)));
@@ -123,6 +127,9 @@ fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
         row
     };
     page.table(header, of_size.iter().map(row).collect(), numbers);
+    if let Some(fastest) = fastest {
+        page.paragraph(format!("* marks the fastest, {}", brief(fastest)));
+    }
 }
 
 /// Adds a table of the causes of the time of one size: the mean of all PEs, and the last PE.
