@@ -75,10 +75,13 @@ impl Heat {
                 series: is_used(index).then_some(index),
             }
         };
+        // Several maps may share the classes, and with them colours and letters.
+        let named = self.classes.iter().enumerate();
+        let named = named.filter(|(index, _)| self.is_ramp || is_used(*index));
         Some(Drawn {
             kind: "heat",
             title: self.title.clone(),
-            legend: self.classes.iter().enumerate().map(item).collect(),
+            legend: named.map(item).collect(),
             pictures: Size::BOTH.map(|size| self.picture(size)),
             values: self.values(),
         })
@@ -177,9 +180,9 @@ mod tests {
             is_ramp: false,
         };
         let drawn = heat.drawn().unwrap();
-        assert_eq!(drawn.legend.len(), 9);
+        assert_eq!(drawn.legend.len(), 3, "only the classes of this map are named");
         let named = drawn.legend.iter().filter_map(|item| item.series);
-        assert_eq!(named.collect::<Vec<_>>(), [0, 1, 8], "the others bring nothing out");
+        assert_eq!(named.collect::<Vec<_>>(), [0, 1, 8]);
         for picture in &drawn.pictures {
             assert_eq!(picture.matches("cell point").count(), 3, "{picture}");
             assert_eq!(picture.matches("class=\"empty\"").count(), 1, "{picture}");

@@ -36,13 +36,16 @@ pub struct Series {
     pub is_faint: bool,
     /// Whether its points are joined.
     pub is_joined: bool,
+    /// The number that determines its colour, marker and dashes, if it is not that of the series:
+    /// with it, a line looks alike in all plots of a page.
+    pub look: Option<usize>,
 }
 
 impl Series {
     /// Creates a line.
     pub fn new(name: impl Into<String>, points: Vec<Point>) -> Self {
         let name = name.into();
-        Self { name, points, is_limit: false, is_faint: false, is_joined: true }
+        Self { name, points, is_limit: false, is_faint: false, is_joined: true, look: None }
     }
 }
 
@@ -147,18 +150,22 @@ impl Lines {
         })
     }
 
+    fn marks(&self, index: usize) -> Marks {
+        Marks::of(self.series[index].look.unwrap_or(index))
+    }
+
     fn classes(&self, index: usize) -> String {
         let Series { is_limit, is_faint, .. } = self.series[index];
         if is_limit {
             return "limit".to_owned();
         }
         let faint = if is_faint { " faint" } else { "" };
-        format!("c{}{faint}", Marks::of(index).colour)
+        format!("c{}{faint}", self.marks(index).colour)
     }
 
     /// Returns the line and the marker of a series, 28 by 16.
     fn sample(&self, index: usize) -> String {
-        let (marks, series) = (Marks::of(index), &self.series[index]);
+        let (marks, series) = (self.marks(index), &self.series[index]);
         let classes = self.classes(index).replace(" faint", "");
         let dashes = if series.is_limit { String::new() } else { marks.dashes() };
         let line = if series.is_joined {
@@ -228,7 +235,7 @@ impl Lines {
     }
 
     fn curve(&self, canvas: &mut Canvas, frame: &Frame, index: usize) {
-        let (marks, series) = (Marks::of(index), &self.series[index]);
+        let (marks, series) = (self.marks(index), &self.series[index]);
         let positioned: Vec<(&Point, (f64, f64))> = series
             .points
             .iter()
@@ -319,6 +326,11 @@ mod tests {
 
     #[test]
     fn single_point_has_a_whisker_and_none_draws_nothing() {
+        let look = Series { look: Some(5), ..Series::new("five", vec![point(8.0, 1.0, None)]) };
+        let drawn = lines(vec![look]).drawn().unwrap();
+        let marker = Marks::of(5).marker((14.0, 8.0), 4.0);
+        assert!(drawn.legend[0].sample.contains("series c5"), "{:?}", drawn.legend);
+        assert!(drawn.legend[0].sample.contains(&marker), "{:?}", drawn.legend);
         let alone = Series::new("one", vec![point(8.0, 1.0, Some((0.9, 1.1)))]);
         let picture = &lines(vec![alone]).drawn().unwrap().pictures[0];
         assert!(picture.contains("whisker") && !picture.contains("\"curve\""), "{picture}");

@@ -274,14 +274,16 @@ impl Tune {
             contradictions: &contradictions,
         };
         let busy = measurement.busy(bench.switches());
-        let summary = story.summary(self.algorithms().cores(), busy.as_deref());
+        let cores = self.algorithms().cores();
+        let summary = story.summary(cores, busy.as_deref());
         let mut page = story.page();
         let findings = Findings {
             objects: &[story.json()],
             rows: Some(story.rows()?),
             page: &page.clone(),
             plots: &|document: &mut Document| {
-                add_page(document, &summary);
+                // The head of a report says whether the machine was busy.
+                add_page(document, &story.summary(cores, None));
                 plots::plots(document, &story);
             },
         };

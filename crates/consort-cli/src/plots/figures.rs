@@ -20,7 +20,7 @@ const KINDS: [&str; 3] = ["Consort", "other libraries", "limits of the machine"]
 pub(crate) fn plots(document: &mut Document, figures: &[Figure], name: &dyn Fn(&Figure) -> String) {
     let mut titles: Vec<&'static str> = figures.iter().map(|figure| figure.bench).collect();
     titles.dedup();
-    let mut has_title = false;
+    let (mut has_title, mut looks) = (false, Vec::new());
     for (index, bench) in titles.iter().enumerate() {
         if titles[..index].contains(bench) {
             continue;
@@ -38,7 +38,7 @@ pub(crate) fn plots(document: &mut Document, figures: &[Figure], name: &dyn Fn(&
                 has_title = true;
             }
             let title = title(bench, class, &these);
-            plot(document, &title, &these, name);
+            plot(document, &title, &these, name, &mut looks);
         }
     }
 }
@@ -88,11 +88,13 @@ fn full_name(figure: &Figure, all: &[&Figure], name: &dyn Fn(&Figure) -> String)
     text
 }
 
+/// Adds a plot. `looks` are the names of all lines so far: a name looks alike in all plots.
 fn plot(
     document: &mut Document,
     title: &str,
     figures: &[&Figure],
     name: &dyn Fn(&Figure) -> String,
+    looks: &mut Vec<String>,
 ) {
     let sizes = distinct(figures, |figure| figure.bytes.map(|bytes| bytes as u64));
     let pes = distinct(figures, |figure| Some(u64::from(figure.pes)));
@@ -135,6 +137,10 @@ fn plot(
     }
     for one in &mut series {
         one.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        one.look = looks.iter().position(|name| *name == one.name).or_else(|| {
+            looks.push(one.name.clone());
+            Some(looks.len() - 1)
+        });
     }
     if series.iter().filter(|one| !one.is_limit).count() > MOST_LINES {
         let wins = |name: &str| best.values().any(|(_, best)| best == name);
@@ -250,6 +256,18 @@ mod tests {
         assert!(drawn.contains("2.20 ns) by direct</title>"), "{drawn}");
         let drawn = html(&[chosen("flat", 8, 1.0), chosen("flat", 64, 2.0)]);
         assert!(drawn.contains("<span>flat</span>"), "{drawn}");
+    }
+
+    #[test]
+    fn a_line_looks_alike_in_all_plots() {
+        let of = |bench, algorithm| {
+            [8, 64].map(|bytes| Figure { bench, ..figure(algorithm, Some(bytes), bytes as f64) })
+        };
+        let drawn = html(
+            &[of("broadcast", "flat"), of("broadcast", "tree"), of("reduce", "tree")].concat(),
+        );
+        assert_eq!(drawn.matches("<g class=\"series c0\"").count(), 1 + 2, "{drawn}");
+        assert_eq!(drawn.matches("<g class=\"series c1\"").count(), 2 * (1 + 2), "{drawn}");
     }
 
     #[test]

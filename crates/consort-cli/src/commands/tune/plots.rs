@@ -22,16 +22,22 @@ use consort_console::{
 /// Adds a section for each collective.
 pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
     let Some(grid) = story.grid else { return };
-    for &collective in &grid.collectives {
-        let rows = rows(grid, story.wisdom, collective);
+    let all: Vec<(Collective, Rows<'_>)> = grid
+        .collectives
+        .iter()
+        .map(|&collective| (collective, rows(grid, story.wisdom, collective)))
+        .collect();
+    let algorithms = algorithms(all.iter().flat_map(|(_, rows)| rows));
+    for (collective, rows) in all {
         let points: Vec<&Compared> =
             story.points.iter().filter(|point| point.query.collective == collective).collect();
-        if rows.is_empty() && points.is_empty() {
+        let has_sizes = collective != Collective::Barrier && !rows.is_empty();
+        if !has_sizes && points.is_empty() {
             continue;
         }
         document.section(collective.to_string());
-        if collective != Collective::Barrier {
-            winners(document, collective, &rows);
+        if has_sizes {
+            winners(document, collective, &rows, &algorithms);
             choices(document, collective, &rows);
         }
         compared(document, collective, &points);
@@ -39,7 +45,9 @@ pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
 }
 
 /// The measured entries of a collective in symmetric memory, by number of PEs and mode.
-type Rows<'w> = Vec<((u32, SyncModes), Vec<&'w Entry>)>;
+type Rows<'w> = Vec<Row<'w>>;
+
+type Row<'w> = ((u32, SyncModes), Vec<&'w Entry>);
 
 fn rows<'w>(grid: &Grid, wisdom: &'w Wisdom, collective: Collective) -> Rows<'w> {
     let kinds = grid.pes.iter().flat_map(|&pes| grid.syncs.iter().map(move |&sync| (pes, sync)));
@@ -51,20 +59,34 @@ fn name((pes, sync): (u32, SyncModes)) -> String {
     format!("{}, {sync}", counted(pes, "PE"))
 }
 
-/// Adds a map of the algorithms, the most frequent first.
-fn winners(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
+/// Returns the algorithms of all collectives, the most frequent first: an algorithm has one colour
+/// and one letter in all maps.
+fn algorithms<'w, 'r>(rows: impl Iterator<Item = &'r Row<'w>>) -> Vec<String>
+where
+    'w: 'r,
+{
     let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut sizes: Vec<u64> = Vec::new();
-    for entry in rows.iter().flat_map(|(_, entries)| entries) {
+    for entry in rows.flat_map(|(_, entries)| entries) {
         *wins.entry(entry.choice.algorithm.as_str()).or_default() += 1;
-        sizes.push(entry.query.bytes);
     }
-    sizes.sort_unstable();
-    sizes.dedup();
     let mut algorithms: Vec<(&str, usize)> = wins.into_iter().collect();
     algorithms.sort_by_key(|(name, wins)| (usize::MAX - wins, *name));
+    algorithms.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Adds a map of the fastest algorithms.
+fn winners(
+    document: &mut Document,
+    collective: Collective,
+    rows: &Rows<'_>,
+    algorithms: &[String],
+) {
+    let entries = rows.iter().flat_map(|(_, entries)| entries);
+    let mut sizes: Vec<u64> = entries.map(|entry| entry.query.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
     let cell = |entry: &&Entry| {
-        let class = algorithms.iter().position(|(name, _)| *name == entry.choice.algorithm)?;
+        let class = algorithms.iter().position(|name| *name == entry.choice.algorithm)?;
         let text = format!(
             "{}: {} ({})",
             brief(&entry.choice),
@@ -84,7 +106,7 @@ fn winners(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
         value_title: "Fastest".to_owned(),
         columns: sizes.iter().map(|&bytes| size(bytes)).collect(),
         rows: rows.iter().map(map_row).collect(),
-        classes: algorithms.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        classes: algorithms.to_vec(),
         is_ramp: false,
     });
 }
@@ -116,9 +138,12 @@ fn compared(document: &mut Document, collective: Collective, points: &[&Compared
         [chosen_ns, tree_ns, flat_ns, library_ns]
     };
     let group = |point: &&Compared| {
-        let bars = of(point).into_iter().enumerate().filter_map(|(series, ns)| {
+        let intervals =
+            [point.chosen_ci95_ns, point.tree_ci95_ns, point.flat_ci95_ns, point.library_ci95_ns];
+        let bars = of(point).into_iter().zip(intervals).enumerate();
+        let bars = bars.filter_map(|(series, (ns, interval))| {
             let value = ns?;
-            Some(Bar { series, value, interval: None, text: time(value) })
+            Some(Bar { series, value, interval, text: time(value) })
         });
         let Query { pes, bytes, .. } = point.query;
         let sized = if bytes > 0 { format!(", {}", size(bytes)) } else { String::new() };
