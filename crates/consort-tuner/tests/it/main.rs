@@ -9,4 +9,5 @@ mod choosing;
 mod fake;
 mod files;
 mod mixes;
+mod noise;
 mod searching;
