@@ -167,7 +167,7 @@ fn begin() -> Result<StartedJob, String> {
         statics_at,
         environment,
         allocator: Mutex::new(Allocator::new(0, heap_bytes)),
-        driver: BiasedMutex::new(Driver { shared: team.clone(), world: team }),
+        driver: BiasedMutex::new(Driver::new(&team, &team)),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
@@ -234,7 +234,7 @@ fn leave_uninitialized(has_ended_well: bool) {
     let world = *world;
     drop(begun);
     let is_alone =
-        || world.driver().world.all_gather_named("exit without shmem_init", 0_u8).is_ok();
+        || world.driver().world().all_gather_named("exit without shmem_init", 0_u8).is_ok();
     if !has_ended_well || is_alone() {
         leave("exit");
     }
@@ -290,17 +290,20 @@ fn start(routine: &str, requested: c_int) -> c_int {
     if begun.joined.is_none() {
         let (joined, team) = join(&begun.job).unwrap_or_else(|why| fail_to_start(routine, why));
         world.job.resume();
-        *driver = Driver { shared: team.clone(), world: team };
+        *driver = Driver::new(&team, &team);
         begun.joined = Some(joined);
         failure::set_begun(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
-    let made = driver.world.all_gather_named("shmem_init", requested).and_then(|levels| {
+    let made = driver.world().all_gather_named("shmem_init", requested).and_then(|levels| {
         world.takes_turns.store(levels.contains(&THREAD_MULTIPLE), Relaxed);
-        driver.world.strided(Rank(0), 1, world.pes as usize)
+        driver.world().strided(Rank(0), 1, world.pes as usize)
     });
     match made {
-        Ok(shared) => driver.shared = shared.expect("all PEs are in it"),
+        Ok(shared) => {
+            let shared = shared.expect("all PEs are in it");
+            *driver = Driver::new(driver.world(), &shared);
+        }
         Err(error) => fail_to_start(routine, error),
     }
     teams::form_shared(routine, world, &driver);
@@ -357,12 +360,14 @@ fn finalize_once(has_exited: bool) {
 fn leave(routine: &str) {
     let mut begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(begun)) = &mut *begun else { return };
+    let mut driver = begun.world.driver();
     active_sets::forget_all();
-    teams::forget_all();
+    teams::forget_all(&driver);
     begun.world.allocator().give_all();
     if let Some(ProcessMembership(joined)) = begun.joined.take() {
-        let driver = begun.world.driver();
         let left = joined.leave();
+        // The last handles, so that the PE's memory is freed with the job.
+        *driver = Driver::default();
         drop(driver);
         left.unwrap_or_else(|error| fail(routine, error));
     }

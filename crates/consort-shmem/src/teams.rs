@@ -218,8 +218,9 @@ pub fn destroy(team: Team) {
     world.one_sided().quiet();
     let Some(call) = TeamCall::new(routine, team) else { return };
     call.barrier();
-    let freed = team.calls(routine, &call.world.driver()).free_by_agreement();
+    let driver = call.world.driver();
+    let freed = team.calls(routine, &driver).free_by_agreement();
     freed.unwrap_or_else(|error| fail(routine, error));
     // SAFETY: it is the result of a split, and a program does not use it any more.
-    unsafe { team.forget() };
+    unsafe { team.forget(&driver) };
 }

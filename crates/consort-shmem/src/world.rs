@@ -44,10 +44,35 @@ pub struct World {
 }
 
 /// Makes collective calls: one thread at a time, which holds its lock.
+#[derive(Default)]
 pub struct Driver {
-    pub(crate) world: Team,
-    /// The team of the PEs that share memory, if these are all.
-    pub(crate) shared: Team,
+    /// The world, and the team of the PEs that share memory, if these are all; `None` when the job
+    /// has been left.
+    pub(crate) teams: Option<[Team; 2]>,
+}
+
+impl Driver {
+    /// Creates the driver of a job.
+    pub(crate) fn new(world: &Team, shared: &Team) -> Self {
+        Self { teams: Some([world.clone(), shared.clone()]) }
+    }
+
+    /// Returns the team of all PEs.
+    #[inline(always)]
+    pub(crate) fn world(&self) -> &Team {
+        &self.all()[0]
+    }
+
+    /// Returns the team of the PEs that share memory, if these are all.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &Team {
+        &self.all()[1]
+    }
+
+    #[inline(always)]
+    fn all(&self) -> &[Team; 2] {
+        self.teams.as_ref().expect("calls are made before the job is left")
+    }
 }
 
 // SAFETY: a PE is not tied to a particular thread, only to one thread at a time. The handles on it

@@ -1,8 +1,11 @@
 //! A team's handle, its members and its collectives.
 
-use std::sync::atomic::{
-    AtomicBool, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Release},
+use std::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicBool, AtomicUsize,
+        Ordering::{AcqRel, Acquire, Release},
+    },
 };
 
 use consort::{Rank, Team as CollectiveTeam};
@@ -41,8 +44,9 @@ pub(crate) struct TeamEntry {
     is_destroyed: AtomicBool,
 }
 
-/// Used only while the driver is locked, and by no thread after the job has ended.
-struct DriverGuarded(CollectiveTeam);
+/// Used only while the driver is locked, and by no thread after the job has ended. `None` once the
+/// team is destroyed.
+struct DriverGuarded(UnsafeCell<Option<CollectiveTeam>>);
 
 // SAFETY: a PE is not tied to a thread, and every user holds the driver's lock.
 unsafe impl Send for DriverGuarded {}
@@ -88,10 +92,12 @@ impl Team {
     ///
     /// # Safety
     /// It was created, and no routine uses it any more.
-    pub(crate) unsafe fn forget(self) {
+    pub(crate) unsafe fn forget(self, _: &Driver) {
         // SAFETY: guaranteed by the caller.
         let entry = unsafe { TEAMS.get(self.0) };
         if !entry.is_destroyed.swap(true, AcqRel) {
+            // SAFETY: the driver is locked, and no routine uses the team any more.
+            drop(unsafe { (*entry.calls.0.get()).take() });
             // SAFETY: only this call has marked it; the rest is guaranteed by the caller.
             unsafe { TEAMS.reuse(self.0) };
         }
@@ -100,9 +106,10 @@ impl Team {
     /// Returns its collectives, while the driver is locked.
     pub(crate) fn calls<'d>(self, routine: &str, driver: &'d Driver) -> &'d CollectiveTeam {
         match self.entry(routine) {
-            Some(entry) => &entry.calls.0,
-            None if self == Self::SHARED => &driver.shared,
-            None => &driver.world,
+            // SAFETY: the driver is locked, and only `forget` changes it, which is called last.
+            Some(entry) => unsafe { &*entry.calls.0.get() }.as_ref().expect("it is not destroyed"),
+            None if self == Self::SHARED => driver.shared(),
+            None => driver.world(),
         }
     }
 }
@@ -148,15 +155,14 @@ impl Members {
     }
 }
 
-/// Returns the handle of a team; `INVALID` if this PE is in no team. The driver is locked, since
-/// this may drop the calls of a destroyed team.
+/// Returns the handle of a team; `INVALID` if this PE is in no team. The driver is locked.
 pub(crate) fn handle(calls: Option<CollectiveTeam>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = calls.ranks().map(|rank| calls.world_rank(rank));
     let entry = TeamEntry {
         ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
         own: calls.rank().0,
-        calls: DriverGuarded(calls),
+        calls: DriverGuarded(UnsafeCell::new(Some(calls))),
         config,
         is_destroyed: AtomicBool::new(false),
     };
@@ -170,16 +176,16 @@ pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
     let near: Vec<Rank> = (0..world.pes).map(Rank).filter(is_near).collect();
     let color = near.first().map_or(0, |first| first.0);
     if near.len() < world.pes as usize {
-        let calls = driver.world.form(color, &near).unwrap_or_else(|error| fail(routine, error));
+        let calls = driver.world().form(color, &near).unwrap_or_else(|error| fail(routine, error));
         SHARED.store(handle(calls, Config::default()).0, Release);
     }
 }
 
 /// Marks all created teams as destroyed when the job is left.
-pub(crate) fn forget_all() {
+pub(crate) fn forget_all(driver: &Driver) {
     SHARED.store(0, Release);
     for at in TEAMS.all() {
         // SAFETY: it was created, and no routine is called any more.
-        unsafe { Team(at).forget() };
+        unsafe { Team(at).forget(driver) };
     }
 }
