@@ -48,7 +48,7 @@ impl Pe {
         let endpoint = Endpoint::new(Arc::clone(&ranks.job), rank)?;
         let world = State::new(endpoint, ranks.choices().clone());
         let states = Box::new(States { world, teams: Teams::default() });
-        Ok(Self::of(ThreadBoundPe::new(states, ranks)))
+        Ok(Self::of(ThreadBoundPe::new(states, ranks.taking_back())))
     }
 
     /// Returns the PE with these states, for the calling thread to run.

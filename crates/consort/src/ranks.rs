@@ -7,7 +7,7 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread::{self, JoinHandle, ThreadId},
 };
 
@@ -26,7 +26,7 @@ use crate::{
     pe::Ending,
     results::{Failed, Program},
     runtime::{
-        hold::{States, ThreadBoundPe},
+        hold::{States, TakesBack, ThreadBoundPe},
         kept,
         plans::Ready,
         selection::Choices,
@@ -202,12 +202,10 @@ impl Ranks {
         *self.place(rank) = left;
     }
 
-    /// Takes the states of a PE back when the last handle on it has been dropped.
-    pub(crate) fn take_back(self: &Arc<Self>, states: Box<States>) {
-        let rank = states.world.endpoint.rank_in_world();
-        // SAFETY: the owner is new.
-        let idle = unsafe { Idle::new(ThreadBoundPe::new(states, self)) };
-        *self.place(rank) = Place::Left(idle);
+    /// Returns the job to which a PE's states return.
+    pub(crate) fn taking_back(self: &Arc<Self>) -> Weak<dyn TakesBack> {
+        let job: Weak<Self> = Arc::downgrade(self);
+        job
     }
 
     /// Drops what the PE of this rank keeps on the calling thread.
@@ -322,6 +320,15 @@ impl Ranks {
         let of_culprit = errors.into_iter().find(|(rank, _)| Some(*rank) == culprit);
         let error = of_culprit.map_or_else(|| Error::of_job(&self.job), |(_, error)| error);
         Failed { culprit, error }
+    }
+}
+
+impl TakesBack for Ranks {
+    fn take_back(self: Arc<Self>, states: Box<States>) {
+        let rank = states.world.endpoint.rank_in_world();
+        // SAFETY: the owner is new.
+        let idle = unsafe { Idle::new(ThreadBoundPe::new(states, self.taking_back())) };
+        *self.place(rank) = Place::Left(idle);
     }
 }
 

@@ -20,11 +20,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use consort_native::{Site, StartedCall};
+
 use super::{
+    plans::Ready,
     state::{Inside, State},
     teams::Teams,
 };
-use crate::{Result, error::CallError, ranks::Ranks};
+use crate::{Result, error::CallError};
 
 /// A PE's states: that of the world, and those of the teams that it has formed.
 pub(crate) struct States {
@@ -60,21 +63,22 @@ impl States {
     }
 }
 
+/// A job, to which a PE's states return when the last handle on them is dropped.
+pub(crate) trait TakesBack {
+    fn take_back(self: Arc<Self>, states: Box<States>);
+}
+
 /// A PE's states, which its handles share.
 pub(crate) struct ThreadBoundPe {
     /// `Some` until this is dropped.
     states: Option<Box<States>>,
-    ranks: Weak<Ranks>,
+    job: Weak<dyn TakesBack>,
     changes_threads: Cell<bool>,
 }
 
 impl ThreadBoundPe {
-    pub(crate) fn new(states: Box<States>, ranks: &Arc<Ranks>) -> Rc<Self> {
-        Rc::new(Self {
-            states: Some(states),
-            ranks: Arc::downgrade(ranks),
-            changes_threads: Cell::new(false),
-        })
+    pub(crate) fn new(states: Box<States>, job: Weak<dyn TakesBack>) -> Rc<Self> {
+        Rc::new(Self { states: Some(states), job, changes_threads: Cell::new(false) })
     }
 
     /// Lets any thread run the PE, whichever has handles on it.
@@ -84,7 +88,7 @@ impl ThreadBoundPe {
 
     /// Returns whether the PE runs no more: its job has failed or is gone.
     pub(crate) fn is_over(&self) -> bool {
-        self.world.endpoint.job().is_poisoned() || self.ranks.strong_count() == 0
+        self.world.endpoint.job().is_poisoned() || self.job.strong_count() == 0
     }
 
     /// Returns whether any thread may run the PE, whichever has handles on it.
@@ -107,8 +111,8 @@ impl Drop for ThreadBoundPe {
         let Some(states) = self.states.take() else { return };
         if !states.world.endpoint.job().is_current() {
             let _ = ManuallyDrop::new(states); // a forked child has only a copy of the PE
-        } else if let Some(ranks) = self.ranks.upgrade() {
-            ranks.take_back(states);
+        } else if let Some(job) = self.job.upgrade() {
+            job.take_back(states);
         }
     }
 }
@@ -192,6 +196,20 @@ impl Hold {
     pub(crate) fn enter_one_sided(&self) -> Result<Inside<'_>> {
         self.ensure_alive()?;
         self.go_inside_one_sided()
+    }
+
+    /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to
+    /// `begin`, and polls the operation that `begin` launches for the first time.
+    pub(crate) fn start<R>(
+        &self,
+        ready: &dyn Ready,
+        site: Site,
+        begin: impl FnOnce(StartedCall) -> R,
+    ) -> Result<R> {
+        let inside = self.enter()?;
+        let begun = begin(State::begin(self, &inside, ready, site)?);
+        self.poll_started(&inside);
+        Ok(begun)
     }
 
     /// Leaves the team, once all its PEs have agreed.

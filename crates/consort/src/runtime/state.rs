@@ -13,7 +13,6 @@ use consort_fabric::CallSpec;
 use consort_native::{Endpoint, Failure, Group, Operands, Site, StartedCall};
 
 use super::{
-    hold::Hold,
     plan_cache::{Cache, Key},
     plans::Ready,
     refinement::Refinements,
@@ -120,6 +119,26 @@ impl State {
     /// Returns the number of this state among the PE's states.
     pub(crate) fn number(&self) -> usize {
         self.number
+    }
+
+    /// Begins a nonblocking call within a call, once the window has room for it.
+    pub(super) fn begin(
+        &self,
+        _: &Inside<'_>,
+        ready: &dyn Ready,
+        site: Site,
+    ) -> Result<StartedCall> {
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        let call = ready.begin(&self.endpoint, site)?;
+        self.started.set(true);
+        Ok(call)
+    }
+
+    /// Records that an operation is pending, and polls it for the first time.
+    pub(super) fn poll_started(&self, _: &Inside<'_>) {
+        self.presence.set(INSIDE | OPERATIONS);
+        self.endpoint.progress();
     }
 
     /// Records whether a thread runs the PE. Calls fail while none does.
@@ -315,33 +334,6 @@ impl State {
     /// Caches a plan for calls with this key.
     pub(crate) fn keep(&self, call: &CallSpec, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(call.collective, key, ready);
-    }
-}
-
-impl Hold {
-    /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to
-    /// `begin`, and polls the operation that `begin` launches for the first time.
-    pub(crate) fn start<R>(
-        &self,
-        ready: &dyn Ready,
-        site: Site,
-        begin: impl FnOnce(StartedCall) -> R,
-    ) -> Result<R> {
-        let (_inside, call) = self.begin(ready, site)?;
-        let begun = begin(call);
-        self.presence.set(INSIDE | OPERATIONS);
-        self.endpoint.progress();
-        Ok(begun)
-    }
-
-    /// Begins a nonblocking call, once the window has room for it.
-    fn begin(&self, ready: &dyn Ready, site: Site) -> Result<(Inside<'_>, StartedCall)> {
-        let inside = self.enter()?;
-        self.ensure_sound()?;
-        self.turn_if_due()?;
-        let call = ready.begin(&self.endpoint, site)?;
-        self.started.set(true);
-        Ok((inside, call))
     }
 }
 

@@ -29,6 +29,11 @@ fn jobs_and_teams() {
     let pool = Job::threads(2).pool().expect("threads"); // `Pool`
     let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
     assert_eq!(pooled.expect("no PE fails")[1], 7);
+    let kept = pool.run(|pe| {
+        let kept = pe.keep(|_| Ok::<_, Error>(7))?; // a `Kept`
+        Ok(*kept)
+    });
+    assert_eq!(kept.expect("no PE fails")[1], 7);
     let job = Job::threads(1).build().expect("a job"); // `Job`
     let joined = job.join().expect("a rank"); // `JoinedPe`
     let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));

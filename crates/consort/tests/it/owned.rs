@@ -333,8 +333,9 @@ static COUNTED: AtomicUsize = AtomicUsize::new(0);
 
 impl Counted {
     fn new(pe: &Pe) -> Result<Self> {
+        let handles = Handles::new(pe)?; // fails in a job that has failed
         COUNTED.fetch_add(1, Relaxed);
-        Ok(Self { thread: thread::current().id(), handles: Handles::new(pe)? })
+        Ok(Self { thread: thread::current().id(), handles })
     }
 }
 
