@@ -4,21 +4,21 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use consort_fabric::Rank;
 use consort_machine::{Waiting, discard};
-use consort_native::Endpoint;
+use consort_native::{Endpoint, Job};
 
 use crate::{
     Error, Result, Team,
     launch::Fabric,
-    ranks::Ranks,
     runtime::{
-        hold::{Hold, States, ThreadBoundPe},
+        hold::{Hold, States, TakesBack, ThreadBoundPe},
         kept::{self, Kept},
+        selection::Choices,
         state::State,
         teams::Teams,
     },
@@ -44,11 +44,17 @@ pub struct Pe {
 }
 
 impl Pe {
-    pub(crate) fn new(ranks: &Arc<Ranks>, rank: Rank) -> Result<Self> {
-        let endpoint = Endpoint::new(Arc::clone(&ranks.job), rank)?;
-        let world = State::new(endpoint, ranks.choices().clone());
+    /// Creates the PE of a rank of a job. `taking_back` gets its states when it has no handles.
+    pub(crate) fn new(
+        job: &Arc<Job>,
+        rank: Rank,
+        choices: Choices,
+        taking_back: Weak<dyn TakesBack>,
+    ) -> Result<Self> {
+        let endpoint = Endpoint::new(Arc::clone(job), rank)?;
+        let world = State::new(endpoint, choices);
         let states = Box::new(States { world, teams: Teams::default() });
-        Ok(Self::of(ThreadBoundPe::new(states, ranks.taking_back())))
+        Ok(Self::of(ThreadBoundPe::new(states, taking_back)))
     }
 
     /// Returns the PE with these states, for the calling thread to run.

@@ -136,11 +136,6 @@ impl Ranks {
         self.places[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the choices of algorithms for the job's calls.
-    pub(crate) fn choices(&self) -> &Choices {
-        &self.choices
-    }
-
     /// Returns the PE of this rank for the calling thread to run; `None` if another one runs it.
     ///
     /// # Errors
@@ -159,7 +154,8 @@ impl Ranks {
                 }
             },
             Place::New => {
-                let pe = Pe::new(self, rank).inspect_err(|error| {
+                let (choices, taking_back) = (self.choices.clone(), self.taking_back());
+                let pe = Pe::new(&self.job, rank, choices, taking_back).inspect_err(|error| {
                     self.job.poison(&Failure::Pe { rank, reason: error.to_string() });
                 })?;
                 if self.job.config().helpers
@@ -203,7 +199,7 @@ impl Ranks {
     }
 
     /// Returns the job to which a PE's states return.
-    pub(crate) fn taking_back(self: &Arc<Self>) -> Weak<dyn TakesBack> {
+    fn taking_back(self: &Arc<Self>) -> Weak<dyn TakesBack> {
         let job: Weak<Self> = Arc::downgrade(self);
         job
     }
