@@ -128,7 +128,7 @@ fn tuned_wisdom_is_explained_and_kept() {
 fn a_tune_fits_a_screen_unless_all_tables_are_requested() {
     let place = Place::new();
     let line = "tune --collective barrier,all_reduce,broadcast,all_to_all --pes 2 --bytes 8,4k \
-                --budget 3";
+                --budget 6";
     let tuned = place.run(line).succeeds().out;
     assert!(tuned.lines().count() <= 19, "{tuned}");
     let path = place.wisdom().display().to_string();
