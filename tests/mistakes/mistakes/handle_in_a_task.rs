@@ -1,6 +1,6 @@
 //! A handle of a PE in a task that may change threads.
 //~ error[]: future cannot be sent between threads safely
-//~ at: spawn(
+//~ at: spawn(async move { Ok(sum.await?[0]) })
 
 use consort::{Result, Team, ops::Sum};
 
