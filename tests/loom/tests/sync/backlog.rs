@@ -79,10 +79,7 @@ impl Model {
 }
 
 fn model(script: Script, change: Option<Change>, possible: &Changes) {
-    let possible = Arc::clone(possible);
-    let builder = changes::explorer(2, change);
-    builder.check(move || {
-        let shared = Shared::new(script.len(), true, change, &possible);
+    let play = move |shared| {
         let model = Arc::new(Model::new(script, shared));
         let others: Vec<_> = (1..script.len())
             .map(|thread| {
@@ -98,7 +95,8 @@ fn model(script: Script, change: Option<Change>, possible: &Changes) {
             let mine = executed.iter().filter(|(by, _)| *by == thread);
             assert!(mine.map(|(_, number)| *number).eq(0..count), "each once, in order");
         }
-    });
+    };
+    changes::explore(2, (script.len(), true), change, possible, play);
 }
 
 /// The number of existing operations limits them, if there are thousands.

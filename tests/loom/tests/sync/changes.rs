@@ -1,10 +1,10 @@
 //! Runs a model, then again with each change of the algorithm, which must fail.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use loom::model::Builder;
 
-use crate::shared::{Change, Changes};
+use crate::shared::{Change, Changes, Shared};
 
 /// Runs a script in all interleavings, with a change if there is one. Records the possible changes.
 type Model<S> = fn(S, Option<Change>, &Changes);
@@ -21,6 +21,19 @@ pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
         Some(_) => preemptions,
     });
     builder
+}
+
+/// Explores `play` on the memory of `threads` threads, as [`Shared::new`] makes it.
+pub(crate) fn explore(
+    preemptions: usize,
+    (threads, stores_exchange): (usize, bool),
+    change: Option<Change>,
+    possible: &Changes,
+    play: impl Fn(Shared) + Send + Sync + 'static,
+) {
+    let possible = Arc::clone(possible);
+    explorer(preemptions, change)
+        .check(move || play(Shared::new(threads, stores_exchange, change, &possible)));
 }
 
 /// Returns whether a changed algorithm fails a script.

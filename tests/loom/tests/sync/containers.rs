@@ -162,12 +162,9 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared) {
 }
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {
-    let possible = Arc::clone(possible);
-    let builder = changes::explorer(script.preemptions, change);
-    builder.check(move || {
-        let shared = Shared::new(script.threads.len(), C::STORES_EXCHANGE, change, &possible);
-        interleaving::<C>(script, shared);
-    });
+    let memory = (script.threads.len(), C::STORES_EXCHANGE);
+    let play = move |shared| interleaving::<C>(script, shared);
+    changes::explore(script.preemptions, memory, change, possible, play);
 }
 
 const fn script(threads: &'static [&'static [Step]], first: u64, preemptions: usize) -> Script {

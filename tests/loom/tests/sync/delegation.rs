@@ -225,14 +225,12 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
 }
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {
-    let (possible, for_others) = (Arc::clone(possible), Arc::new(AtomicBool::default()));
+    let for_others = Arc::new(AtomicBool::default());
     let is_for_others = Arc::clone(&for_others);
-    let builder = changes::explorer(script.preemptions, change);
-    builder.check(move || {
-        let threads = script.threads.len() + usize::from(C::HAS_SERVER);
-        let shared = Shared::new(threads, C::STORES_EXCHANGE, change, &possible);
-        interleaving::<C>(script, shared, &for_others);
-    });
+    let threads = script.threads.len() + usize::from(C::HAS_SERVER);
+    let play = move |shared| interleaving::<C>(script, shared, &for_others);
+    let memory = (threads, C::STORES_EXCHANGE);
+    changes::explore(script.preemptions, memory, change, possible, play);
     assert_eq!(is_for_others.load(Relaxed), script.max_ops > 0, "a thread serves others");
 }
 

@@ -127,13 +127,9 @@ fn interleaving<R: RawLock + 'static>(script: &'static [&'static [Step]], shared
 }
 
 fn model<R: RawLock + 'static>(script: Script, change: Option<Change>, possible: &Changes) {
-    let possible = Arc::clone(possible);
-    let builder = changes::explorer(script.preemptions, change);
-    builder.check(move || {
-        let stores_exchange = R::NAME == TestAndSet::NAME;
-        let shared = Shared::new(script.threads.len(), stores_exchange, change, &possible);
-        interleaving::<R>(script.threads, shared);
-    });
+    let memory = (script.threads.len(), R::NAME == TestAndSet::NAME);
+    let play = move |shared| interleaving::<R>(script.threads, shared);
+    changes::explore(script.preemptions, memory, change, possible, play);
 }
 
 fn check<R: RawLock + 'static>(of_this_lock: &[Script], not_needed: &[&str]) {

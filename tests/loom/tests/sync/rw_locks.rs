@@ -153,12 +153,9 @@ fn interleaving(script: &'static [&'static [Step]], shared: Shared) {
 }
 
 fn model(script: Script, change: Option<Change>, possible: &Changes) {
-    let possible = Arc::clone(possible);
-    let builder = changes::explorer(script.preemptions, change);
-    builder.check(move || {
-        let shared = Shared::new(script.threads.len(), false, change, &possible);
-        interleaving(script.threads, shared);
-    });
+    let memory = (script.threads.len(), false);
+    let play = move |shared| interleaving(script.threads, shared);
+    changes::explore(script.preemptions, memory, change, possible, play);
 }
 
 const fn script(threads: &'static [&'static [Step]]) -> Script {
