@@ -137,7 +137,7 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
-    /// Prints a page that says itself whether the machine was busy, below its heading.
+    /// Prints a page, whose text already says whether the machine was busy, below its heading.
     ///
     /// # Errors
     /// When standard output cannot be written.

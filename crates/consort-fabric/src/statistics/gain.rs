@@ -14,7 +14,7 @@ use super::{Summary, TAIL, launches, median};
 /// With fewer launches, a difference between two ways counts as undecided.
 const SURE_LAUNCHES: usize = 8;
 
-/// What a gain says about the new way.
+/// Whether the new way is faster, by its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// It is faster: the whole interval is above 1.

@@ -8,7 +8,7 @@
 //! is not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for one
 //! turn of each thread before it, and none starves.
 //!
-//! A turn is no shorter because the next thread sleeps where threads outnumber the cores, and takes
+//! Shorter turns would not help: where threads outnumber the cores, the next thread sleeps, and takes
 //! about 50 us to wake. It also sleeps during the turn: if it spun or yielded, it might keep the
 //! holder off a core that they share for some milliseconds, and turns of random length are unfair.
 //!

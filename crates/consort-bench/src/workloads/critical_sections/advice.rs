@@ -25,7 +25,7 @@ const WINDOWS: usize = 4;
 /// How often it is measured, then with as many as the section has by the last guess: an increment
 /// takes longer where the data leaves a cache.
 const GUESSES: usize = 3;
-/// Another row than the default is advised only if it makes at least so many times as many
+/// A row is advised instead of the default only if it makes at least this many times the default's
 /// sections.
 const WORTH: f64 = 1.2;
 /// The rounds for which there should be time: a gain needs at least ten.
@@ -66,7 +66,7 @@ pub fn increments_of(section_ns: usize) -> Result<usize> {
     Ok(increments)
 }
 
-/// What was measured for an advice.
+/// The measurements for an advice.
 #[derive(Debug)]
 pub struct Sections {
     /// The results of all rows.
@@ -149,7 +149,7 @@ fn best_of(results: &Results, is_ours: bool) -> Option<&Contended> {
     those.max_by(|one, other| one.mops.median.total_cmp(&other.mops.median))
 }
 
-/// What to use.
+/// The row to advise.
 enum Choice<'r> {
     /// The default: no row is better by enough.
     Default,
