@@ -80,6 +80,12 @@ impl ReportData<'_> {
         let others = known.saturating_sub(measured_count + kept_count);
         let others =
             if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
+        // `counts` says the same of wisdom that holds no more than this run measured or kept.
+        let contents = if others.is_empty() && open == 0 {
+            String::new()
+        } else {
+            format!(" Its queries: {known} measured{others}, {open} estimated by the model.")
+        };
         let path = self.path.display();
         let is_named = variable("CONSORT_WISDOM").is_some();
         let default = default_path(self.wisdom.identity().arrival);
@@ -105,10 +111,7 @@ impl ReportData<'_> {
                 format!("Programs that {} use it by JobBuilder::wisdom.", start(fabric))
             }
         };
-        format!(
-            "Wisdom is in {path}. Its queries: {known} measured{others}, {open} estimated by the model. \
-             {users}"
-        )
+        format!("Wisdom is in {path}.{contents} {users}")
     }
 
     /// Returns commands to go on with.
@@ -124,8 +127,8 @@ impl ReportData<'_> {
             fabric => format!(" --fabric {fabric}"),
         };
         format!(
-            "Next: `consort explain {call}{fabric}` shows how a choice was won; `consort tune \
-             --verbose` prints all tables, and `--report tune.html` draws them."
+            "Next: `consort explain {call}{fabric}` says why a choice won; `consort tune --verbose` \
+             prints all tables; `--report tune.html` draws them."
         )
     }
 }
