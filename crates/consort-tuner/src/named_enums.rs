@@ -90,10 +90,14 @@ words! {
 words! {
     /// How certain it is that an entry's choice beats its runner-up.
     Confidence is a "confidence":
-    /// The two 95 % intervals do not overlap.
+    /// In neighbouring blocks, the choice is faster with 95 % confidence.
     Clear = "clear",
-    /// The intervals overlap: either may be better.
+    /// Not told apart: either may be faster. The choice is the candidate that served the calls
+    /// before.
     Tie = "tie",
+    /// Measured in too few launches to tell. The choice is the candidate that served the calls
+    /// before, and the next search measures it again.
+    Open = "open",
     /// No other candidate could be measured.
     Alone = "alone",
     /// By the model; nothing was measured.
@@ -108,6 +112,14 @@ words! {
     Near = "near",
     /// 80 ns and above.
     Far = "far",
+}
+
+impl Confidence {
+    /// Returns whether measurement has not told the choice and the runner-up apart.
+    #[must_use]
+    pub const fn is_undecided(self) -> bool {
+        matches!(self, Self::Tie | Self::Open)
+    }
 }
 
 impl TransferClass {

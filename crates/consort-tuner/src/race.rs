@@ -2,17 +2,20 @@
 //!
 //! A launch fixes the places of its threads and buffers, and the order of turns if PEs share cores.
 //! That favours one candidate or another. Besides, the machine changes during measurement. So an
-//! interval is over launches, and a candidate is clearly faster only if the ratios of the two times
-//! within each launch say so.
+//! interval is over launches, and candidates are compared by the ratios of blocks that are
+//! neighbours in time and belong to the same class of the transfer.
 
 use std::time::Duration;
 
-use consort_fabric::{Candidate, Query, statistics::launches};
+use consort_fabric::{
+    Candidate, Query,
+    statistics::{Gain, Verdict, launches, median},
+};
 
 use crate::{Block, Sample, TransferClass, Workbench};
 
-/// With fewer launches, no difference is clear.
-const SURE_LAUNCHES: usize = 8;
+/// A class has been seen on a machine if it has this share of the blocks.
+const SEEN: f64 = 0.1;
 
 /// The blocks of some candidates in each launch so far.
 #[derive(Clone, Debug)]
@@ -44,7 +47,7 @@ impl Race {
         self.blocks.first().map_or(0, Vec::len)
     }
 
-    /// Adds a launch: the blocks of each candidate, in order.
+    /// Adds a launch: the blocks of each candidate, in order. Disturbed blocks do not count.
     ///
     /// # Panics
     /// If the number of blocks differs from that of the candidates.
@@ -52,7 +55,9 @@ impl Race {
         assert_eq!(launch.len(), self.field.len(), "a workbench returns blocks for each candidate");
         for ((all, refused), new) in self.blocks.iter_mut().zip(&mut self.refused).zip(launch) {
             *refused = new.is_none();
-            all.push(new.unwrap_or_default());
+            let mut blocks = new.unwrap_or_default();
+            blocks.retain(|block| !block.is_disturbed);
+            all.push(blocks);
         }
     }
 
@@ -115,21 +120,70 @@ impl Race {
         ranking
     }
 
-    /// Returns whether `faster` is clearly faster than `slower`.
-    pub(crate) fn is_clear(&self, faster: &Candidate, slower: &Candidate) -> bool {
-        let class = self.class();
+    /// Returns the gain of `new` over `old` in all classes of the transfer, each by its share of the
+    /// time. The other candidates count as rivals of `new`. `None` if too few launches have blocks
+    /// of both.
+    #[must_use]
+    pub fn gain(&self, old: &Candidate, new: &Candidate) -> Option<Gain> {
+        Gain::paired(&self.pairs(old, new, |_| true), self.field.len() - 1)
+    }
+
+    /// Returns whether `faster` is clearly faster than `slower`, and slower in none of the classes
+    /// `seen` on this machine, in each of which it must have been measured.
+    pub(crate) fn is_clear(
+        &self,
+        faster: &Candidate,
+        slower: &Candidate,
+        seen: &[TransferClass],
+    ) -> bool {
+        // No bootstrap is drawn for a candidate that is not faster anyway.
+        let loses = |class: Option<TransferClass>| {
+            let counts = |of| class.is_none() || of == class;
+            let ratios = |launch: &Vec<(f64, f64)>| {
+                let mut ratios: Vec<f64> = launch.iter().map(|(slow, fast)| slow / fast).collect();
+                (!ratios.is_empty()).then(|| median(&mut ratios))
+            };
+            let pairs = self.pairs(slower, faster, counts);
+            let mut medians: Vec<f64> = pairs.iter().filter_map(ratios).collect();
+            medians.is_empty() || median(&mut medians) < 1.0
+        };
+        !seen.iter().copied().map(Some).chain([None]).any(loses)
+            && self.gain(slower, faster).is_some_and(|gain| gain.verdict(0.0) == Verdict::Faster)
+    }
+
+    /// Returns the times of neighbouring blocks of two candidates, by launch, if both blocks are of
+    /// the same class and `counts` holds for it.
+    fn pairs(
+        &self,
+        one: &Candidate,
+        other: &Candidate,
+        counts: impl Fn(Option<TransferClass>) -> bool,
+    ) -> Vec<Vec<(f64, f64)>> {
         let of = |candidate| {
-            let index = self.field.iter().position(|own| own == candidate)?;
-            Some(times(&self.blocks[index], class))
+            let index = self.field.iter().position(|own| own == candidate);
+            index.map_or(&[][..], |index| &self.blocks[index])
         };
-        let (Some(faster), Some(slower)) = (of(faster), of(slower)) else { return false };
-        let median = |times: &Vec<f64>| launches::summary(std::slice::from_ref(times));
-        let ratio = |(faster, slower): (&Vec<f64>, &Vec<f64>)| {
-            Some(vec![median(faster)?.median / median(slower)?.median])
+        let pair = |block: &Block, others: &[Block]| {
+            let next = others.binary_search_by_key(&block.turn, |other| other.turn).ok()?;
+            let is_alike = others[next].class == block.class && counts(block.class);
+            is_alike.then_some((block.ns, others[next].ns))
         };
-        let ratios: Vec<Vec<f64>> = faster.iter().zip(&slower).filter_map(ratio).collect();
-        let summary = launches::summary(&ratios).filter(|_| ratios.len() >= SURE_LAUNCHES);
-        summary.is_some_and(|ratio| ratio.ci95.1 < 1.0)
+        let of_launch = |(ones, others): (&Vec<Block>, &Vec<Block>)| {
+            ones.iter().filter_map(|block| pair(block, others)).collect()
+        };
+        of(one).iter().zip(of(other)).map(of_launch).collect()
+    }
+
+    /// Returns the number of launches in which a candidate of the field has blocks.
+    pub(crate) fn launches_of(&self, candidate: &Candidate) -> usize {
+        let index = self.field.iter().position(|own| own == candidate);
+        let all = index.into_iter().flat_map(|index| &self.blocks[index]);
+        all.filter(|launch| !launch.is_empty()).count()
+    }
+
+    /// Returns whether the workbench has refused to measure a candidate of the field.
+    pub(crate) fn is_refused(&self, candidate: &Candidate) -> bool {
+        self.field.iter().zip(&self.refused).any(|(own, refused)| own == candidate && *refused)
     }
 
     /// Returns the class of the blocks that count: the one in which the candidate with the fewest
@@ -153,6 +207,19 @@ impl Race {
             .max_by_key(|&(standing, _)| standing)
             .map(|(_, class)| class)
     }
+}
+
+/// Returns the classes of the transfer that these races have seen.
+pub(crate) fn seen_classes<'r>(
+    races: impl Iterator<Item = &'r Race> + Clone,
+) -> Vec<TransferClass> {
+    let all = || races.clone().flat_map(|race| race.blocks.iter().flatten().flatten());
+    let count = all().count() as f64;
+    let is_seen = |&class: &TransferClass| {
+        let of_class = all().filter(|block| block.class == Some(class)).count();
+        of_class as f64 > SEEN * count
+    };
+    TransferClass::EVERY.iter().copied().filter(is_seen).collect()
 }
 
 /// Removes the items that do not stay.
@@ -179,7 +246,12 @@ mod tests {
         let mut race = Race::new(["one", "other"].map(Candidate::new).to_vec());
         for launch in launches {
             let blocks = |blocks: &Times<'_>| {
-                Some(blocks.iter().map(|&(ns, class)| Block { ns, class }).collect())
+                let blocks = blocks.iter().zip(0..);
+                Some(
+                    blocks
+                        .map(|(&(ns, class), turn)| Block { ns, class, turn, is_disturbed: false })
+                        .collect(),
+                )
             };
             race.add(launch.iter().map(blocks).collect());
         }
@@ -209,7 +281,7 @@ mod tests {
     fn disturbed_candidate_stays_and_refused_one_leaves() {
         let names = ["fast", "slow", "spoilt", "refused"].map(Candidate::new);
         let mut race = Race::new(names.to_vec());
-        let block = |ns| Some(vec![Block { ns, class: None }]);
+        let block = |ns| Some(vec![Block { ns, class: None, turn: 0, is_disturbed: false }]);
         race.add(vec![block(1.0), block(9.0), Some(Vec::new()), None]);
         race.keep(&names[..1]);
         assert_eq!(race.field(), [names[0].clone(), names[2].clone()]);
@@ -229,9 +301,9 @@ mod tests {
             race(&times.iter().map(|[a, b]| [&a[..], &b[..]]).collect::<Vec<_>>())
         };
         let [one, other] = ["one", "other"].map(Candidate::new);
-        assert!(launches(8).is_clear(&one, &other));
-        assert!(!launches(8).is_clear(&other, &one));
-        assert!(!launches(7).is_clear(&one, &other), "few launches leave it open");
+        assert!(launches(8).is_clear(&one, &other, &[]));
+        assert!(!launches(8).is_clear(&other, &one, &[]));
+        assert!(!launches(7).is_clear(&one, &other, &[]), "few launches leave it open");
         let samples = launches(8).samples();
         let [one, other] = [samples[0].unwrap(), samples[1].unwrap()];
         assert!(one.ci95_ns.1 > other.ci95_ns.0, "the intervals alone do not decide");

@@ -11,7 +11,7 @@
 use consort_fabric::{CallSpec, Query, SyncMode, SyncModes};
 
 use crate::{
-    Catalog, Confidence, Entry, Wisdom,
+    Catalog, Entry, Wisdom,
     query::{MAX_BYTES, canonical, row_of},
 };
 
@@ -219,11 +219,11 @@ pub(crate) fn crossovers(
 ) -> Vec<Query> {
     let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| accepts(entry)).collect();
     entries.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));
-    let margin = |entry: &Entry| match entry.confidence {
-        Confidence::Tie => 0.0,
-        _ => entry.margin().unwrap_or(f64::INFINITY),
+    let is_tie = |entry: &Entry| entry.confidence.is_undecided();
+    let margin = |entry: &Entry| match is_tie(entry) {
+        true => 0.0,
+        false => entry.margin().unwrap_or(f64::INFINITY),
     };
-    let is_tie = |entry: &Entry| entry.confidence == Confidence::Tie;
     let mut crossovers: Vec<(f64, Query)> = entries
         .windows(2)
         .map(|pair| (pair[0], pair[1]))

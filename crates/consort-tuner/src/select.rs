@@ -251,8 +251,9 @@ impl fmt::Display for Selection<'_> {
             (Some(second), Some(margin)) => {
                 let sure = match entry.confidence {
                     Confidence::Clear | Confidence::Tie if entry.is_one_sample() => "of one sample",
-                    Confidence::Clear => "clear: the intervals are apart",
-                    Confidence::Tie => "a tie: the intervals overlap",
+                    Confidence::Clear => "clear",
+                    Confidence::Tie => "not told apart",
+                    Confidence::Open => "measured too seldom to tell",
                     Confidence::Model => "by the model",
                     Confidence::Alone => "alone",
                 };

@@ -94,6 +94,11 @@ pub struct Block {
     pub ns: f64,
     /// How far apart the cores were, if known.
     pub class: Option<TransferClass>,
+    /// The turn of its candidate in the launch, from 0: blocks of one turn are neighbours in time.
+    pub turn: u32,
+    /// Whether others used its cores meanwhile, as far as the system reports it. Such a block does
+    /// not count.
+    pub is_disturbed: bool,
 }
 
 /// The measurement of one candidate, in nanoseconds per call.

@@ -128,7 +128,7 @@ impl<'m> Clock<'m> {
 }
 
 fn block(ns: f64, p99_ns: f64) -> Block {
-    Block { ns, p99_ns, transfer_ns: None, launch: 0 }
+    Block { ns, p99_ns, transfer_ns: None, launch: 0, turn: 0 }
 }
 
 /// Returns the longest local time of any PE, divided by the number of calls.

@@ -103,13 +103,15 @@ impl<'m> Member<'m> {
         }
         let able: Vec<usize> = (0..work.len()).filter(|&index| fitting[index].calls > 0).collect();
         let (start, before) = (Instant::now(), involuntary_switches());
-        for turn in 0.. {
-            let is_spent = turn >= able.len() && start.elapsed() >= self.session.budget;
+        for step in 0.. {
+            let turn = step / able.len().max(1);
+            let is_spent = turn > 0 && start.elapsed() >= self.session.budget;
             let over = is_spent || self.is_stopped();
-            let next = able.get(turn % able.len().max(1)).filter(|_| !over);
+            let next = able.get(step % able.len().max(1)).filter(|_| !over);
             let next = self.agree(next.map_or(STOP, |&index| index as u64))?;
             let Some(index) = usize::try_from(next).ok().filter(|_| next != STOP) else { break };
-            self.take(&work[index], &benches[index], fitting[index], &mut timings[index])?;
+            let turn = u32::try_from(turn).unwrap_or(u32::MAX);
+            self.take(&work[index], &benches[index], fitting[index], turn, &mut timings[index])?;
         }
         let lost = before.zip(involuntary_switches()).map(|(before, after)| after - before);
         let (lost, time) = (self.shared.sum(self.world, lost.unwrap_or(0))?, start.elapsed());
@@ -140,6 +142,7 @@ impl<'m> Member<'m> {
         work: &Work,
         bench: &WorkMemory,
         fitting: BlockSize,
+        turn: u32,
         timing: &mut Timing,
     ) -> Result<()> {
         self.serve(work);
@@ -153,7 +156,7 @@ impl<'m> Member<'m> {
             (Some(a), Some(b)) if !readings_agree(a, b) => timing.discarded += 1,
             _ => {
                 let transfer_ns = before.zip(after).map(|(a, b)| f64::midpoint(a, b));
-                timing.blocks.push(Block { transfer_ns, ..block });
+                timing.blocks.push(Block { transfer_ns, turn, ..block });
             }
         }
         Ok(())

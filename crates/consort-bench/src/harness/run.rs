@@ -287,7 +287,8 @@ mod tests {
     }
 
     fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {
-        let block = |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns, launch: 0 };
+        let block =
+            |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns, launch: 0, turn: 0 };
         Timing {
             blocks: blocks.iter().map(block).collect(),
             algorithm: Some(Candidate::new("knomial").with("radix", 4)),

@@ -109,6 +109,8 @@ pub struct Block {
     pub transfer_ns: Option<f64>,
     /// The number of the launch that it belongs to.
     pub launch: usize,
+    /// The turn of its work in the launch, from 0.
+    pub turn: u32,
 }
 
 impl Block {
@@ -119,7 +121,8 @@ impl Block {
 
     /// Returns the block in the tuner's form.
     pub(super) fn for_tuner(&self) -> consort_tuner::Block {
-        consort_tuner::Block { ns: self.ns, class: self.class() }
+        let Self { ns, turn, .. } = *self;
+        consort_tuner::Block { ns, class: self.class(), turn, is_disturbed: false }
     }
 }
 

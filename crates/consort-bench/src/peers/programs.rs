@@ -84,7 +84,7 @@ impl PeerRow {
                 self.blank.peer = library.or(self.blank.peer.take());
                 for (timing, (_, samples)) in self.timings.iter_mut().zip(figures) {
                     let launch = self.launches;
-                    let block = |ns| Block { ns, p99_ns: ns, transfer_ns, launch };
+                    let block = |ns| Block { ns, p99_ns: ns, transfer_ns, launch, turn: 0 };
                     timing.blocks.extend(samples.into_iter().map(block));
                 }
             }

@@ -240,7 +240,8 @@ impl Tune {
         let retune = self.retune || recorded.is_some();
         let mut bench = NativeWorkbench::new(self.fabric, Some(&wisdom));
         let mut watch = Watch::new(meter, path, stop);
-        let search = Search { workload, rigour: self.rigour, budget, retune, stop };
+        let cores = self.algorithms().cores();
+        let search = Search { workload, rigour: self.rigour, budget, retune, cores, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
         let (failure, won) = (watch.failure.take(), std::mem::take(&mut watch.won));
         if let Some(busy) = measurement.busy(bench.switches()) {

@@ -11,9 +11,6 @@ use std::fmt;
 
 use super::{Summary, TAIL, launches, median};
 
-/// With fewer launches, a difference between two ways counts as undecided.
-const SURE_LAUNCHES: usize = 8;
-
 /// Whether the new way is faster, by its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
@@ -40,6 +37,9 @@ pub struct Gain {
 }
 
 impl Gain {
+    /// With fewer launches, a difference between two ways counts as undecided.
+    pub const SURE_LAUNCHES: usize = 8;
+
     /// Returns the gain of a way that took turns with the old one. `pairs` are the times of
     /// neighbouring blocks, old and new, by launch; empty launches do not count. The new way is the
     /// winner among `rivals` ways that were compared with the old one, at least 1: the interval is
@@ -56,7 +56,7 @@ impl Gain {
             .collect();
         // Equal ways are all in one order with this probability.
         let chance = 0.5_f64.powi(i32::try_from(ratios.len()).unwrap_or(i32::MAX));
-        if ratios.len() < SURE_LAUNCHES || chance > tail {
+        if ratios.len() < Self::SURE_LAUNCHES || chance > tail {
             return None;
         }
         let launches: Vec<&[f64]> = ratios.iter().map(Vec::as_slice).collect();

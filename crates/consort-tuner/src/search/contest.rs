@@ -2,15 +2,19 @@
 //!
 //! Successive halving: each heat measures the remaining candidates in turn. Those that are much
 //! slower than the best leave, and so does the slower half of the rest, until two remain. These two
-//! meet in the final, which alone decides, so that choice and runner-up come from the same
-//! launches. The search spreads these launches over its time.
+//! meet in the final with the incumbent, the candidate that serves the query's calls so far. The
+//! final alone decides. Its blocks have not chosen the finalists, so they do not favour the luckiest
+//! one, and the search spreads its launches over time.
+//!
+//! The incumbent stays the choice unless another finalist is clearly faster in the blocks of the
+//! final. So tuning replaces no choice by chance, however noisy the machine is.
 
 use std::time::Duration;
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{Candidate, Query, statistics::Gain};
 
 use crate::{
-    Confidence, Entry, Race, Rigour, RunnerUp, Sample, Workbench,
+    Confidence, Entry, Race, Rigour, RunnerUp, Sample, TransferClass, Workbench,
     best_parts::best_of_each,
     estimate::{distinct, ranked, same},
     online::NEAR,
@@ -32,15 +36,28 @@ const FLOOR: Duration = Duration::from_millis(2);
 
 /// A candidate leaves a heat if it takes this many times as long as the best.
 const MUCH_SLOWER: f64 = 1.5;
+/// A time from fewer launches makes no entry, because its interval says nothing.
+const FEWEST_LAUNCHES: usize = 2;
 /// The number of launches of a heat.
-pub(crate) const HEAT_LAUNCHES: u32 = 4;
+const HEAT_LAUNCHES: u32 = 4;
 
-/// Returns the candidates that a search at `rigour` measures, each once.
-pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
+/// Returns the candidates that a search at `rigour` measures, each once, and the incumbent first;
+/// none if the workbench cannot measure the query.
+pub(crate) fn field<W: Workbench>(
+    bench: &W,
+    query: &Query,
+    incumbent: Option<&Candidate>,
+    rigour: Rigour,
+) -> Vec<Candidate> {
     let ranked = ranked(bench, query, |_| true);
+    let incumbent = incumbent.filter(|_| !ranked.is_empty()).cloned();
+    let with_incumbent = |mut others: Vec<Candidate>, count: usize| {
+        others.retain(|one| Some(one) != incumbent.as_ref());
+        let all: Vec<Candidate> = incumbent.into_iter().chain(others).collect();
+        distinct(bench, query, all).take(count).collect()
+    };
     if rigour != Rigour::Measure {
-        let all = ranked.into_iter().map(|(candidate, _)| candidate);
-        return distinct(bench, query, all).collect();
+        return with_incumbent(ranked.into_iter().map(|(one, _)| one).collect(), usize::MAX);
     }
     let limit_ns = ranked.first().map_or(0.0, |(_, best_ns)| best_ns * PRUNE_RATIO);
     let hopeful = ranked.into_iter().filter(|&(_, estimate_ns)| estimate_ns <= limit_ns);
@@ -52,7 +69,7 @@ pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> V
         if is_first { field.push(candidate) } else { others.push(candidate) }
     }
     field.extend(others);
-    distinct(bench, query, field).take(HANDFUL).collect()
+    with_incumbent(field, HANDFUL)
 }
 
 /// Returns the time for a query with `field_size` candidates, if its share of the remaining time is
@@ -75,51 +92,61 @@ pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
     }
 }
 
-/// Holds the heats for `query` among `field` within `budget`. Returns the final, and the entry for
-/// the last heat. A field of two, and any field at [`Rigour::Exhaustive`], has one heat, whose
-/// launches count in the final. After the first heat, the combination of the best of each part
-/// joins the field if it is new. Passes the candidates of each heat to `announce` before they are
-/// measured.
+/// Holds the heats for `query` among `field` within `budget`. Returns the final, and the candidates
+/// that came near the best of a heat, the latest heat's first. A field of two challengers, and any
+/// field at [`Rigour::Exhaustive`], has one heat, whose launches count in the final. After the
+/// first heat, the combination of the best of each part joins the field if it is new. Passes the
+/// candidates of each heat to `announce` before they are measured.
 pub(crate) fn heats<W: Workbench>(
     bench: &mut W,
     query: &Query,
+    incumbent: Option<&Candidate>,
     mut field: Vec<Candidate>,
     rigour: Rigour,
     budget: Duration,
     mut announce: impl FnMut(&[Candidate]),
-) -> Result<(Race, Option<Entry>), W::Error> {
-    let is_final = |field: &[Candidate]| field.len() <= 2 || rigour == Rigour::Exhaustive;
+) -> Result<(Race, Vec<Candidate>), W::Error> {
+    let challengers =
+        |field: &[Candidate]| field.iter().filter(|&one| Some(one) != incumbent).count();
+    let is_final = |field: &[Candidate]| challengers(field) <= 2 || rigour == Rigour::Exhaustive;
     let heat_count = match rigour {
         Rigour::Exhaustive => 1,
-        _ => field.len().next_power_of_two().ilog2().saturating_sub(1).max(1),
+        _ => challengers(&field).next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
-    let (mut is_first, mut before) = (true, None);
+    let (mut is_first, mut near) = (true, Vec::new());
     loop {
         announce(&field);
         let mut heat = Race::new(field);
         heat.run(bench, query, HEAT_LAUNCHES, budget / heat_count)?;
-        let (mut ranking, entry) = (heat.ranking(), won(query, &heat, rigour));
-        let entry = entry.map(|entry| after(before.as_ref(), entry)).or(before);
-        before = entry.clone();
+        let mut ranking = heat.ranking();
+        near.splice(0..0, near_the_best(&ranking));
         let order: Vec<&Candidate> = ranking.iter().map(|(candidate, _)| candidate).collect();
         let is_new = |one: &Candidate| !order.iter().any(|other| same(bench, query, one, other));
         let joins = if is_first { best_of_each(&order).filter(is_new) } else { None };
         is_first = false;
         if is_final(heat.field()) {
-            let Some(joins) = joins else { return Ok((heat, entry)) };
+            let Some(joins) = joins else { return Ok((heat, near)) };
             let field = heat.field().iter().cloned().chain([joins]).collect();
-            return Ok((Race::new(field), entry));
+            return Ok((Race::new(field), near));
         }
+        ranking.retain(|(candidate, _)| Some(candidate) != incumbent);
         // It replaces the slowest survivor, so that the number of heats does not change.
         let count = if ranking.len() > 2 { survivor_count(&ranking) } else { ranking.len() };
         ranking.truncate(count - usize::from(joins.is_some()));
         let survivors = ranking.into_iter().map(|(candidate, _)| candidate);
-        heat.keep(&survivors.collect::<Vec<Candidate>>());
+        let defends = incumbent.filter(|one| !heat.is_refused(one)).cloned();
+        heat.keep(&survivors.chain(defends).collect::<Vec<Candidate>>());
         field = heat.field().iter().cloned().chain(joins).collect();
         if is_final(&field) {
-            return Ok((Race::new(field), entry));
+            return Ok((Race::new(field), near));
         }
     }
+}
+
+fn near_the_best(ranking: &[(Candidate, Sample)]) -> Vec<Candidate> {
+    let limit_ns = ranking.first().map_or(0.0, |(_, best)| NEAR * best.median_ns);
+    let near = ranking.iter().filter(|(_, sample)| sample.median_ns <= limit_ns);
+    near.map(|(candidate, _)| candidate.clone()).collect()
 }
 
 /// Returns how many candidates, at least two, remain of two or more: the faster half without those
@@ -130,27 +157,54 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
-/// Returns the entry for a race; `None` if no candidate could be measured.
-pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
-    let mut ranking = race.ranking().into_iter();
-    let (choice, sample) = ranking.next()?;
-    let second = ranking.next();
+/// Returns the entry for a race: the incumbent, unless another candidate is clearly faster. Of
+/// several, the fastest is chosen. `seen` are the classes of the transfer on this machine. `None` if the choice was measured in only one launch, or in none.
+pub(crate) fn won(
+    query: &Query,
+    race: &Race,
+    incumbent: Option<&Candidate>,
+    seen: &[TransferClass],
+    rigour: Rigour,
+) -> Option<Entry> {
+    let ranking = race.ranking();
+    // A candidate that cannot be measured here, or never could, defends nothing.
+    let incumbent = incumbent.filter(|one| race.field().contains(one) && !race.is_refused(one));
+    let place = match incumbent {
+        Some(incumbent) => {
+            let is_better = |(one, _): &(Candidate, Sample)| race.is_clear(one, incumbent, seen);
+            let better = ranking.iter().position(is_better);
+            better.or_else(|| ranking.iter().position(|(one, _)| one == incumbent))?
+        }
+        None => 0,
+    };
+    let (choice, sample) = ranking.get(place)?.clone();
+    let launches = race.launches_of(&choice);
+    if launches < FEWEST_LAUNCHES {
+        return None;
+    }
+    let median_ns = rounded_ns(sample.median_ns);
+    let mut others = ranking.into_iter().filter(|(one, _)| *one != choice);
+    let second = others.next();
     let confidence = match &second {
+        _ if launches < Gain::SURE_LAUNCHES => Confidence::Open,
         None => Confidence::Alone,
-        Some((second, _)) if race.is_clear(&choice, second) => Confidence::Clear,
+        Some((second, _)) if race.is_clear(&choice, second, seen) => Confidence::Clear,
         Some(_) => Confidence::Tie,
     };
-    let near = ranking.filter(|(_, other)| other.median_ns <= NEAR * sample.median_ns);
+    // The medians are of different moments, but the ratio is of neighbouring blocks.
+    let runner_up = second.map(|(candidate, sample)| {
+        let gain = race.gain(&candidate, &choice);
+        let median_ns = rounded_ns(gain.map_or(sample.median_ns, |it| it.ratio * median_ns));
+        RunnerUp { candidate, median_ns }
+    });
+    let near = others.filter(|(_, other)| other.median_ns <= NEAR * sample.median_ns);
     let contenders = near.map(|(candidate, _)| candidate).take(MOST_CONTENDERS).collect();
     Some(Entry {
         query: *query,
         choice,
-        median_ns: rounded_ns(sample.median_ns),
+        median_ns,
         ci95_ns: Some((rounded_ns(sample.ci95_ns.0), rounded_ns(sample.ci95_ns.1))),
-        runner_up: second.map(|(candidate, sample)| RunnerUp {
-            candidate,
-            median_ns: rounded_ns(sample.median_ns),
-        }),
+        runner_up,
         contenders,
         class: sample.class,
         confidence,
@@ -159,17 +213,13 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
     })
 }
 
-/// Returns an entry that also keeps what came near in an earlier race of the query.
-pub(crate) fn after(before: Option<&Entry>, entry: Entry) -> Entry {
-    let earlier = before.filter(|before| before.is_measured() && before.query == entry.query);
-    let earlier =
-        earlier.into_iter().flat_map(|one| std::iter::once(&one.choice).chain(one.alternatives()));
+/// Returns an entry that also keeps candidates which came near in earlier races of the query.
+pub(crate) fn after(near: impl IntoIterator<Item = Candidate>, entry: Entry) -> Entry {
     let mut contenders = entry.contenders.clone();
-    for one in earlier {
-        let is_new =
-            *one != entry.choice && !entry.alternatives().any(|alternatives| alternatives == one);
-        if is_new && !contenders.contains(one) {
-            contenders.push(one.clone());
+    for one in near {
+        let is_new = one != entry.choice && !entry.alternatives().any(|other| *other == one);
+        if is_new && !contenders.contains(&one) {
+            contenders.push(one);
         }
     }
     contenders.truncate(if entry.runner_up.is_some() { MOST_CONTENDERS } else { 0 });

@@ -2,15 +2,16 @@
 //!
 //! 1. Every query without an entry gets the model's estimate. From then on the result is complete,
 //!    and every later step only improves it.
-//! 2. Heats find the finalists of each query in workload order, the most useful queries first, in
-//!    three eighths of the time. A query's time is proportional to its weight.
-//! 3. If the winner of a grid changes between neighbouring sizes, the size between them has heats
-//!    too, the largest margin first, until the change is located or half of the time is over.
-//! 4. The finals of all queries are measured in turn, one launch of each, several times. So the
-//!    launches of a query see how the machine changes during the search.
+//! 2. The queries are measured a group at a time, the most useful first, in three quarters of the
+//!    time. Heats find the finalists of each query of a group; a query's time is proportional to its
+//!    weight. Then the finals of the group are measured in turn, one launch of each, several times.
+//!    So the launches of a query see how the machine changes.
+//! 3. If the winner of a grid changes between neighbouring sizes, the size between them is measured
+//!    too, the largest margin first, until the change is located or the time is over.
 //!
-//! The search keeps existing entries that were won at the same or a higher rigour. So it can be
-//! stopped at any time, and continues when it runs again. The result of a heat counts as well.
+//! A final replaces the candidate that serves the query's calls so far only by one that is clearly
+//! faster in the blocks of the final. The search keeps existing entries that were won at the same or
+//! a higher rigour. So it can be stopped at any time, and continues when it runs again.
 
 pub(crate) mod contest;
 mod progress;
@@ -19,18 +20,20 @@ use std::{
     collections::BTreeSet,
     error::Error,
     fmt,
+    iter::once,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{CallSpec, Candidate, Query};
 
 pub use progress::{Observer, Outcome, Progress, StopReason};
 
 use crate::{
-    Entry, Race, Rigour, Wisdom, Workbench, Workload,
+    Confidence, Entry, Measurements, Race, Rigour, Selector, Wisdom, Workbench, Workload,
     estimate::{estimated, same},
     query::{describe, row_of},
+    race::seen_classes,
     row::crossovers,
     workload::shares_ahead,
 };
@@ -38,6 +41,9 @@ use crate::{
 /// The number of launches of a final: some more than make a difference clear, because the cores may
 /// be near in one launch and far in another.
 const FINAL_LAUNCHES: u32 = 10;
+/// The number of queries whose finals are measured in turn: several times the number of launches in
+/// which the machine changes.
+const GROUP: usize = 64;
 
 /// Measuring failed as a whole. Wisdom contains all entries won before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +78,8 @@ pub struct Search<'a> {
     /// Whether to measure again queries whose entries would be kept. If the workload is not a grid,
     /// entries of a higher rigour are still kept.
     pub retune: bool,
+    /// The number of usable cores.
+    pub cores: u32,
     /// Ends the search soon after it is set.
     pub stop: &'a AtomicBool,
 }
@@ -100,6 +108,7 @@ impl Search<'_> {
             settled_count: 0,
             started,
             bench,
+            before: wisdom.clone(),
             wisdom,
             observer,
         };
@@ -121,7 +130,11 @@ impl Search<'_> {
 
 struct FinalRace {
     query: Query,
+    /// The candidate that served the query's calls before the search.
+    incumbent: Option<Candidate>,
     race: Race,
+    /// The candidates that came near the best of a heat.
+    near: Vec<Candidate>,
     /// The longest time for a launch.
     most: Duration,
     /// The duration of its last launch.
@@ -144,6 +157,8 @@ struct SearchRun<'a, W, O> {
     settled_count: usize,
     started: Duration,
     bench: &'a mut W,
+    /// The wisdom before the search.
+    before: Wisdom,
     wisdom: &'a mut Wisdom,
     observer: &'a mut O,
 }
@@ -165,19 +180,10 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             work.extend(earlier_refinements.filter(is_one).map(|query| (query, 1.0)));
         }
         self.total_count = work.len();
-        let mut ending = self.heats(&work, self.search.budget / 8 * 3, 1.0)?;
+        let mut ending = self.tune(&work, self.search.budget / 4 * 3, 1.0)?;
         let before_count = self.measured_count;
-        // Finals may change winners, which gives further sizes to measure.
-        loop {
-            if ending.is_none() {
-                ending = self.refine()?;
-            }
-            if self.finals.is_empty() || ending == Some(StopReason::Stopped) {
-                break;
-            }
-            let ended = self.run_finals();
-            self.conclude();
-            ending = ended?.or(ending);
+        if ending.is_none() {
+            ending = self.refine()?;
         }
         Ok((ending.unwrap_or(StopReason::Complete), self.measured_count - before_count))
     }
@@ -194,21 +200,34 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     fn keeps(&self, query: &Query) -> bool {
         let Search { rigour, retune, ref workload, .. } = *self.search;
         let is_enough = |own: &Entry| {
-            if retune { own.rigour > rigour && !workload.refines() } else { own.rigour >= rigour }
+            if own.confidence == Confidence::Open && rigour > Rigour::Estimate {
+                false
+            } else if retune {
+                own.rigour > rigour && !workload.refines()
+            } else {
+                own.rigour >= rigour
+            }
         };
         rigour == Rigour::Estimate || self.wisdom.entry(query).is_some_and(is_enough)
     }
 
-    /// Holds the heats of each query of `work`. They share the time until `deadline` after the
-    /// start by their weights, or one of `shares` equal parts of it. A query's heats begin only if
-    /// its final fits into the budget too. Returns the reason why the search must end, if it must.
-    fn heats(
+    /// Returns the candidate that served the query's calls before the search: by its entry, by one of
+    /// a similar query, or by the model.
+    fn incumbent(&self, query: &Query) -> Option<Candidate> {
+        let measured = Measurements::Wisdom(&self.before, self.search.cores);
+        let selected = Selector::new(&*self.bench, measured).select(&CallSpec::from(query))?;
+        Some(selected.candidate.into_owned())
+    }
+
+    /// Measures the queries of `work` that are not kept, a group at a time. They share the time until
+    /// `deadline` after the start by their weights, or one of `shares` equal parts of it. Returns the
+    /// reason why the search must end, if it must.
+    fn tune(
         &mut self,
         work: &[(Query, f64)],
         deadline: Duration,
         shares: f64,
     ) -> Result<Option<StopReason>, SearchError<W::Error>> {
-        let Search { rigour, budget, stop, ref workload, .. } = *self.search;
         let (kept, open): (Vec<_>, Vec<_>) =
             work.iter().copied().partition(|(query, _)| self.keeps(query));
         let is_measured =
@@ -216,18 +235,47 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
         self.kept_count += kept.iter().filter(is_measured).count();
         self.settled_count += kept.len();
         self.visited.extend(kept.iter().map(|(query, _)| *query));
-        let weights: Vec<f64> = open.iter().map(|(_, weight)| *weight).collect();
+        let groups = open.chunks(GROUP);
+        let weight = |group: &[(Query, f64)]| group.iter().map(|(_, weight)| weight).sum();
+        let weights: Vec<f64> = groups.clone().map(weight).collect();
+        for (group, part) in groups.zip(shares_ahead(&weights)) {
+            let left = deadline.saturating_sub(self.elapsed());
+            let of_heats = left.mul_f64((part / shares).clamp(0.0, 1.0)) / 2;
+            let mut ending = self.heats(group, self.elapsed() + of_heats)?;
+            if ending != Some(StopReason::Stopped) {
+                let ended = self.run_finals();
+                self.conclude();
+                ending = ended?.or(ending);
+            }
+            if ending.is_some() {
+                return Ok(ending);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Holds the heats of each query of a group. They share the time until `deadline` after the start
+    /// by their weights. A query's heats begin only if its final fits into the budget too. Returns
+    /// the reason why the search must end, if it must.
+    fn heats(
+        &mut self,
+        group: &[(Query, f64)],
+        deadline: Duration,
+    ) -> Result<Option<StopReason>, SearchError<W::Error>> {
+        let Search { rigour, budget, stop, ref workload, .. } = *self.search;
+        let weights: Vec<f64> = group.iter().map(|(_, weight)| *weight).collect();
         // A final gets as much time as the heats before it might have taken.
-        let mut of_finals = self.time_of_finals();
-        let end = deadline.saturating_sub(self.elapsed()) + of_finals;
-        for ((query, _), part) in open.iter().zip(shares_ahead(&weights)) {
+        let mut of_finals = Duration::ZERO;
+        let most = deadline.saturating_sub(self.elapsed());
+        for ((query, _), part) in group.iter().zip(shares_ahead(&weights)) {
             // Relaxed: the flag publishes no other data.
             if stop.load(Ordering::Relaxed) {
                 return Ok(Some(StopReason::Stopped));
             }
-            let field = contest::field(self.bench, query, rigour);
-            let left = deadline.saturating_sub(self.elapsed()).min(end.saturating_sub(of_finals));
-            let share = left.mul_f64((part / shares).clamp(0.0, 1.0));
+            let incumbent = self.incumbent(query);
+            let field = contest::field(self.bench, query, incumbent.as_ref(), rigour);
+            let left = deadline.saturating_sub(self.elapsed()).min(most.saturating_sub(of_finals));
+            let share = left.mul_f64(part.clamp(0.0, 1.0));
             // With a program's own weights, all time is useful.
             let cap =
                 if workload.refines() { contest::cap(rigour, field.len()) } else { 2 * share };
@@ -239,22 +287,17 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             let progress = self.progress();
             self.visited.insert(*query);
             if field.is_empty() {
+                self.settled_count += 1;
                 continue;
             }
             let observer = &mut *self.observer;
             let announce =
                 |candidates: &[Candidate]| observer.measuring(&progress, query, candidates);
-            let (race, entry) = contest::heats(self.bench, query, field, rigour, slice, announce)
-                .map_err(|source| SearchError { query: *query, source })?;
-            if let Some(entry) = entry {
-                self.measured_count += 1;
-                self.wisdom.insert(entry.clone());
-                self.observer.entry_measured(&self.progress(), &entry, self.wisdom);
-            }
-            if !race.field().is_empty() {
-                let most = slice / FINAL_LAUNCHES;
-                self.finals.push(FinalRace { query: *query, race, most, taken: Duration::ZERO });
-            }
+            let defender = incumbent.as_ref();
+            let heats = contest::heats(self.bench, query, defender, field, rigour, slice, announce);
+            let (race, near) = heats.map_err(|source| SearchError { query: *query, source })?;
+            let (query, most, taken) = (*query, slice / FINAL_LAUNCHES, Duration::ZERO);
+            self.finals.push(FinalRace { query, incumbent, race, near, most, taken });
         }
         Ok(None)
     }
@@ -262,52 +305,78 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     /// Measures the finals in turn, one launch of each.
     fn run_finals(&mut self) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { budget, stop, .. } = *self.search;
-        let count = self.finals.len();
-        for launch in 0..count * FINAL_LAUNCHES as usize {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(Some(StopReason::Stopped));
+        let mut ending = None;
+        for launch in 0..FINAL_LAUNCHES {
+            if launch == 1 && self.keep_affordable() {
+                ending = Some(StopReason::OutOfBudget);
             }
-            let (progress, elapsed) = (self.progress(), self.elapsed());
-            let FinalRace { query, race, most, taken } = &mut self.finals[launch % count];
-            let left_count = u32::try_from(count * FINAL_LAUNCHES as usize - launch);
-            let left = budget.saturating_sub(elapsed);
-            let share = (left / left_count.unwrap_or(u32::MAX)).min(*most);
-            if elapsed + share.max(*taken) > budget {
-                return Ok(Some(StopReason::OutOfBudget));
+            let left_count = |count: usize, index: usize| {
+                let launches = (FINAL_LAUNCHES - launch) as usize * count - index;
+                u32::try_from(launches).unwrap_or(u32::MAX)
+            };
+            let count = self.finals.len();
+            for index in 0..count {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(Some(StopReason::Stopped));
+                }
+                let (progress, elapsed) = (self.progress(), self.elapsed());
+                let FinalRace { query, race, most, taken, .. } = &mut self.finals[index];
+                let left = budget.saturating_sub(elapsed);
+                let share = (left / left_count(count, index)).min(*most);
+                if elapsed + share.max(*taken) > budget {
+                    return Ok(Some(StopReason::OutOfBudget));
+                }
+                self.observer.measuring(&progress, query, race.field());
+                let blocks = self.bench.launch(query, race.field(), share);
+                race.add(blocks.map_err(|source| SearchError { query: *query, source })?);
+                *taken = self.bench.now().saturating_sub(self.started).saturating_sub(elapsed);
+                self.launched += 1;
             }
-            self.observer.measuring(&progress, query, race.field());
-            let blocks = self.bench.launch(query, race.field(), share);
-            race.add(blocks.map_err(|source| SearchError { query: *query, source })?);
-            *taken = self.bench.now().saturating_sub(self.started).saturating_sub(elapsed);
-            self.launched = launch + 1;
         }
-        Ok(None)
+        Ok(ending)
     }
 
-    fn time_of_finals(&self) -> Duration {
-        self.finals.iter().map(|last| last.most * FINAL_LAUNCHES).sum()
+    /// Drops the last finals if the launches of all would take longer than the time that is left,
+    /// because a final with few launches decides nothing. Returns whether it dropped any.
+    fn keep_affordable(&mut self) -> bool {
+        let left = self.search.budget.saturating_sub(self.elapsed());
+        let mut needed = Duration::ZERO;
+        let is_over = |one: &FinalRace| {
+            needed += one.taken * (FINAL_LAUNCHES - 1);
+            needed > left
+        };
+        let count = self.finals.iter().position(is_over).unwrap_or(self.finals.len());
+        // One decides something in any case.
+        let count = count.max(1);
+        let drops = count < self.finals.len();
+        self.finals.truncate(count);
+        drops
     }
 
-    /// Keeps the winners of the finals, which are over. A final with fewer launches than a heat, or
-    /// without a time for each finalist, is worth less than the heat before it.
+    /// Keeps the results of the finals, which are over, as far as they have enough launches.
     fn conclude(&mut self) {
         self.launched = 0;
-        for FinalRace { query, race, .. } in std::mem::take(&mut self.finals) {
+        let seen = seen_classes(self.finals.iter().map(|last| &last.race));
+        for FinalRace { query, incumbent, race, near, .. } in std::mem::take(&mut self.finals) {
             self.settled_count += 1;
-            if race.launches() < contest::HEAT_LAUNCHES as usize
-                || race.ranking().len() < race.field().len()
-            {
-                continue;
-            }
-            if let Some(entry) = contest::won(&query, &race, self.search.rigour) {
-                let entry = contest::after(self.wisdom.entry(&query), entry);
-                self.wisdom.insert(entry.clone());
-                self.observer.entry_measured(&self.progress(), &entry, self.wisdom);
+            let won = contest::won(&query, &race, incumbent.as_ref(), &seen, self.search.rigour);
+            if let Some(entry) = won {
+                self.keep(entry, &near);
             }
         }
     }
 
-    /// Holds heats at sizes between neighbours with different winners until no such size is left.
+    /// Inserts an entry with the candidates that came near its choice in this and earlier searches.
+    fn keep(&mut self, entry: Entry, near: &[Candidate]) {
+        self.measured_count += 1;
+        let old = self.wisdom.entry(&entry.query).filter(|old| old.is_measured());
+        let old = old.into_iter().flat_map(|old| once(&old.choice).chain(old.alternatives()));
+        let entry = contest::after(near.iter().chain(old).cloned().collect::<Vec<_>>(), entry);
+        self.wisdom.insert(entry.clone());
+        self.observer.entry_measured(&self.progress(), &entry, self.wisdom);
+    }
+
+    /// Measures sizes between neighbours with different winners until no such size is left.
     fn refine(&mut self) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { rigour, budget, ref workload, .. } = *self.search;
         while workload.refines() {
@@ -329,11 +398,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             if rigour == Rigour::Estimate {
                 work.iter().for_each(|(query, _)| self.estimate(query));
             }
-            // Heats and finals share the time. The crossovers found now lead to about the same
-            // number again, half as far apart.
-            let begun = self.elapsed();
-            let left = budget.saturating_sub(begun).saturating_sub(self.time_of_finals());
-            if let Some(ending) = self.heats(&work, begun + left / 2, 2.0)? {
+            // The crossovers found now lead to about the same number again, half as far apart.
+            if let Some(ending) = self.tune(&work, budget, 2.0)? {
                 return Ok(Some(ending));
             }
         }

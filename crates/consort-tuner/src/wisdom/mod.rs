@@ -35,7 +35,8 @@ pub(crate) const MOST_CONTENDERS: usize = 8;
 pub struct RunnerUp {
     /// The algorithm and its parameters.
     pub candidate: Candidate,
-    /// Its median, or its estimate, in nanoseconds per call; at least that of the choice.
+    /// Its median, or its estimate, in nanoseconds per call; at least that of the choice, unless
+    /// the two are not told apart.
     pub median_ns: f64,
 }
 
@@ -44,7 +45,8 @@ pub struct RunnerUp {
 pub struct Entry {
     /// The query.
     pub query: Query,
-    /// The best candidate found.
+    /// The candidate that serves the query's calls: the one that was clearly the fastest, or the one
+    /// that served them before.
     pub choice: Candidate,
     /// Its median, or its estimate at [`Rigour::Estimate`], in nanoseconds per call.
     pub median_ns: f64,
@@ -84,7 +86,8 @@ impl Entry {
         }
     }
 
-    /// Returns the relative slowdown of the runner-up against the choice: 0.25 for a quarter.
+    /// Returns the relative slowdown of the runner-up against the choice: 0.25 for a quarter. It may
+    /// be negative in a tie.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         self.runner_up.as_ref().map(|runner_up| runner_up.median_ns / self.median_ns - 1.0)
@@ -160,8 +163,13 @@ impl Entry {
             return Some("there are too many contenders");
         }
         match &self.runner_up {
-            Some(second) if !is_time(second.median_ns) || second.median_ns < self.median_ns => {
-                Some("runner_up_ns must be a time no less than median_ns")
+            Some(second) if !is_time(second.median_ns) => {
+                Some("runner_up_ns must be a time from 0.1 to 1e15")
+            }
+            Some(second)
+                if second.median_ns < self.median_ns && !self.confidence.is_undecided() =>
+            {
+                Some("runner_up_ns must be no less than median_ns, unless they are not told apart")
             }
             Some(_) if self.confidence == Confidence::Alone => {
                 Some("confidence cannot be `alone` where there is a runner-up")

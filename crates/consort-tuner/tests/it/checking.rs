@@ -34,9 +34,16 @@ fn good_wisdom_loses_little_and_bad_wisdom_much() {
     let mut wisdom = Wisdom::new(Identity::new("paper", &bench));
     let budget = Duration::from_secs(60);
     let rigour = Rigour::Patient;
-    Search { workload: Workload::from(&grid), rigour, budget, retune: false, stop: &GO_ON }
-        .run(&mut bench, &mut wisdom, &mut ())
-        .unwrap();
+    Search {
+        workload: Workload::from(&grid),
+        rigour,
+        budget,
+        retune: false,
+        cores: CORES,
+        stop: &GO_ON,
+    }
+    .run(&mut bench, &mut wisdom, &mut ())
+    .unwrap();
     let mut watched_count = 0;
     let workload = Workload::from(&grid);
     let report = check(&workload).run(&mut bench, Some(&wisdom), |_| watched_count += 1).unwrap();

@@ -181,7 +181,7 @@ fn a_choice_explains_itself() {
         explain(at(8, 64)).to_string(),
         "mine commutative reduce of 64 bytes on 8 PEs: knomial(radix=2)\n  \
          expected: 100 ns (95 % interval 98 to 103), measure, cores far\n  \
-         runner-up: flat, 125 ns, +25.0 %, clear: the intervals are apart\n  \
+         runner-up: flat, 125 ns, +25.0 %, clear\n  \
          from: wisdom for this query"
     );
     let single = Entry { ci95_ns: Some((100.0, 100.0)), ..entry(at(8, 64), "knomial(radix=2)") };

@@ -182,7 +182,8 @@ impl Workbench for Fake {
                 let outlier = if self.random() < 0.1 { 4.0 * self.random() } else { 0.0 };
                 true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
             });
-            Some(times.map(|ns| Block { ns, class: Some(class) }).collect())
+            let block = |(ns, turn)| Block { ns, class: Some(class), turn, is_disturbed: false };
+            Some(times.zip(0..).map(block).collect())
         };
         Ok(candidates.iter().map(sample).collect())
     }

@@ -1,7 +1,6 @@
 //! Searches: quality, duration, and what they keep, add and leave out.
 
 use std::{
-    collections::BTreeSet,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -23,7 +22,14 @@ fn empty(bench: &Fake) -> Wisdom {
 }
 
 fn search(grid: &Grid, rigour: Rigour, budget: Duration) -> Search<'static> {
-    Search { workload: Workload::from(grid), rigour, budget, retune: false, stop: &GO_ON }
+    Search {
+        workload: Workload::from(grid),
+        rigour,
+        budget,
+        retune: false,
+        cores: CORES,
+        stop: &GO_ON,
+    }
 }
 
 fn run(search: Search<'_>, bench: &mut Fake, wisdom: &mut Wisdom) -> Outcome {
@@ -90,7 +96,9 @@ fn the_choices_are_near_the_best() {
         // On the imaginary machine, all operations with the same number of bytes cost the same,
         // whether it is the size of a block or of all data.
         let mut contradictions = inconsistencies(&wisdom);
-        contradictions.retain(|one| one.more.len() == 1);
+        let is_told =
+            |query: &Query| wisdom.entry(query).is_some_and(|it| !it.confidence.is_undecided());
+        contradictions.retain(|one| one.more.len() == 1 && is_told(&one.less));
         assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
     }
 }
@@ -160,24 +168,26 @@ fn search_resumes_where_the_last_one_ended() {
     let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(7);
     let mut wisdom = empty(&bench);
-    let mut measured_count = 0;
+    // What too few launches have left open is measured again.
+    let settled_count = |wisdom: &Wisdom| {
+        let is_settled =
+            |entry: &&Entry| entry.is_measured() && entry.confidence != Confidence::Open;
+        wisdom.entries().filter(is_settled).count()
+    };
     let mut runs = 0;
     loop {
         let budget = Duration::from_secs(3);
+        let settled = settled_count(&wisdom);
         let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
-        assert_eq!(outcome.kept_count, measured_count);
-        measured_count += outcome.measured_count;
+        assert_eq!(outcome.kept_count, settled);
         runs += 1;
         if outcome.ending == StopReason::Complete {
             break;
         }
-        assert!(outcome.measured_count > 0 && runs < 100);
+        assert!(settled_count(&wisdom) > settled && runs < 100);
     }
     assert!(runs > 1, "the budget was not too small");
-    // No query was measured again in another run.
-    let queries: BTreeSet<Query> = bench.log.iter().map(|(query, _)| *query).collect();
-    assert_eq!(queries.len(), measured_count);
-    assert!(wisdom.entries().all(Entry::is_measured));
+    assert_eq!(settled_count(&wisdom), wisdom.entries().len());
 }
 
 #[test]
@@ -225,7 +235,7 @@ fn rounds_shrink_to_a_duel() {
         assert!(pair[0].len() > pair[1].len() && pair[1].len() >= 2 || pair[0] == pair[1]);
     }
     let duel = fields.iter().filter(|field| **field == &last.1).count();
-    assert_eq!((last.1.len(), duel), (2, 10));
+    assert_eq!((last.1.len(), duel), (3, 10), "two challengers and the incumbent");
     let entry = wisdom.entry(&last.0).unwrap();
     assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
 }
@@ -293,7 +303,7 @@ impl Observer for Stopper<'_> {
         assert!(self.last.is_none_or(|last| last.done_count <= progress.done_count));
         self.last = Some(*progress);
         self.measured += 1;
-        self.stop.store(self.measured >= 100, Ordering::Relaxed);
+        self.stop.store(self.measured >= 1000, Ordering::Relaxed);
     }
 
     fn entry_measured(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
@@ -327,7 +337,13 @@ fn the_best_parts_are_measured_together() {
         let mut wisdom = empty(&bench);
         let outcome = run(search(&grid, rigour, Duration::from_secs(120)), &mut bench, &mut wisdom);
         let best: Candidate = "two_level(knomial(radix=8),knomial(radix=4))".parse().unwrap();
-        let is_best = |entry: &&Entry| entry.choice == best && entry.is_measured();
+        // It is a few per cent faster than others, which only many launches can tell.
+        let is_best = |entry: &&Entry| {
+            entry.is_measured()
+                && (entry.choice == best
+                    || entry.confidence.is_undecided()
+                        && entry.alternatives().any(|it| *it == best))
+        };
         let found = wisdom.entries().filter(is_best).count();
         assert!(2 * found > wisdom.entries().len(), "{rigour}: {found}, {outcome:?}");
         let measured = bench.log.iter().filter(|(_, field)| field.contains(&best)).count();
@@ -335,7 +351,7 @@ fn the_best_parts_are_measured_together() {
     }
 }
 
-/// Fails from the fourth query on, after four launches of each.
+/// Fails in the second group of queries.
 struct Failing(Fake);
 
 #[derive(Debug, PartialEq)]
@@ -368,7 +384,7 @@ impl Workbench for Failing {
         candidates: &[Candidate],
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Broken> {
-        if self.0.log.len() == 12 {
+        if self.0.log.len() == 1000 {
             return Err(Broken);
         }
         self.0.launch(query, candidates, budget).map_err(|never| match never {})
@@ -386,5 +402,5 @@ fn a_failure_names_the_query_and_loses_nothing() {
     assert_eq!(error.source, Broken);
     let text = error.to_string();
     assert!(text.contains(&error.query.collective.to_string()), "{text}");
-    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 3);
+    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 64);
 }

@@ -17,6 +17,8 @@ const GAP_NS: f64 = 100_000.0;
 const LAUNCH_NS: f64 = 1_000_000.0;
 /// How far a launch moves the times of a candidate.
 const PLACES: f64 = 0.04;
+/// The share of disturbed blocks in which the system reports a disturbance.
+const REPORTED: f64 = 0.9;
 
 /// Blocks of 0.17 ms of arithmetic on two pinned cores, while four processes kept the machine of
 /// two cores busy.
@@ -137,9 +139,10 @@ impl Machine {
         }
     }
 
-    /// Returns how much longer a block takes now.
-    fn stretch(&mut self, candidate: &Candidate) -> f64 {
-        let mut stretch = 1.0 + 0.03 * self.random();
+    /// Returns how much longer a block takes now, and whether that is a disturbance which the
+    /// system can see.
+    fn stretch(&mut self, candidate: &Candidate) -> (f64, bool) {
+        let (mut stretch, mut is_disturbed) = (1.0 + 0.03 * self.random(), false);
         if self.random() < 0.02 {
             stretch += 4.0 * self.random();
         }
@@ -150,30 +153,33 @@ impl Machine {
         if self.noise.has(Noise::Bursts) && self.burst.at(self.now_ns, &mut self.state) {
             let lost_ns = 4e6 * (1.0 + self.random());
             stretch += lost_ns / BLOCK_NS;
+            is_disturbed = true;
         }
         if self.noise.has(Noise::SlowCore) && self.slow_core.at(self.now_ns, &mut self.state) {
             stretch *= 1.0 + trait_of(candidate, 2);
         }
-        stretch
+        (stretch, is_disturbed)
     }
 
     /// Measures a block; `None` if the transfer before and after it differ too much.
     fn block(&mut self, query: &Query, candidate: &Candidate) -> Option<Block> {
         let before = self.class();
-        let mut stretch = self.stretch(candidate);
+        let (mut stretch, mut is_disturbed) = self.stretch(candidate);
         let mut is_steady = true;
         if self.noise == Noise::Recorded {
             let rows = recording();
             let row = rows[self.row % rows.len()];
             self.row += 1;
             stretch = row.stretch;
+            is_disturbed = row.switches > 0.0;
             is_steady =
                 (row.after_ns - row.before_ns).abs() <= 0.2 * row.before_ns.min(row.after_ns);
         }
         self.now_ns += BLOCK_NS * stretch + GAP_NS;
         let class = Some(before);
+        let is_disturbed = is_disturbed && self.random() < REPORTED;
         let ns = stretch * Self::true_ns_in(before, query, candidate);
-        (is_steady && self.class() == before).then_some(Block { ns, class })
+        (is_steady && self.class() == before).then_some(Block { ns, class, turn: 0, is_disturbed })
     }
 }
 
@@ -196,6 +202,7 @@ struct Row {
     stretch: f64,
     before_ns: f64,
     after_ns: f64,
+    switches: f64,
 }
 
 fn recording() -> &'static [Row] {
@@ -204,7 +211,7 @@ fn recording() -> &'static [Row] {
         let row = |line: &str| {
             let mut numbers = line.split(' ').map(|number| number.parse().unwrap());
             let mut next = || numbers.next().unwrap();
-            Row { stretch: next(), before_ns: next(), after_ns: next() }
+            Row { stretch: next(), before_ns: next(), after_ns: next(), switches: next() }
         };
         RECORDED.lines().skip(1).map(row).collect()
     })
@@ -238,16 +245,17 @@ impl Workbench for Machine {
         let places: Vec<f64> =
             candidates.iter().map(|_| 1.0 + PLACES * (2.0 * self.random() - 1.0)).collect();
         let mut blocks = vec![Vec::new(); candidates.len()];
-        loop {
+        for turn in 0.. {
             for (index, candidate) in candidates.iter().enumerate() {
                 if let Some(block) = self.block(query, candidate) {
-                    blocks[index].push(Block { ns: block.ns * places[index], ..block });
+                    blocks[index].push(Block { ns: block.ns * places[index], turn, ..block });
                 }
             }
             if self.now_ns >= end_ns {
-                return Ok(blocks.into_iter().map(Some).collect());
+                break;
             }
         }
+        Ok(blocks.into_iter().map(Some).collect())
     }
 
     fn now(&self) -> Duration {

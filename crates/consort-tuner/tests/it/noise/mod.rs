@@ -104,6 +104,7 @@ fn tuned(noise: Noise) -> Account {
                 rigour: Rigour::Measure,
                 budget: TIME * count,
                 retune: tune > 0,
+                cores: CORES,
                 stop: &stop,
             };
             search.run(&mut machine, &mut wisdom, &mut ()).unwrap();
@@ -119,13 +120,14 @@ fn tuned(noise: Noise) -> Account {
 /// The most that is allowed, by kind of noise: the number of choices that are worse than before, of
 /// those worse in a class of the transfer, the share of wrong choices, and the mean regret.
 const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
-    (Noise::Quiet, 0, 0, 0.005, 0.005),
-    (Noise::Drift, 1, 1, 0.005, 0.005),
-    (Noise::Bimodal, 58, 120, 0.055, 0.025),
-    (Noise::Bursts, 12, 12, 0.03, 0.01),
-    (Noise::SlowCore, 6, 6, 0.02, 0.01),
-    (Noise::Recorded, 30, 30, 0.035, 0.015),
-    (Noise::Everything, 67, 128, 0.09, 0.036),
+    (Noise::Quiet, 0, 0, 0.0, 0.002),
+    (Noise::Drift, 0, 0, 0.0, 0.002),
+    (Noise::Bimodal, 0, 0, 0.04, 0.021),
+    (Noise::Bursts, 0, 0, 0.0, 0.004),
+    (Noise::SlowCore, 0, 0, 0.0, 0.001),
+    // Most queries keep the model's choice, because the time ends before their finals.
+    (Noise::Recorded, 2, 2, 0.116, 0.071),
+    (Noise::Everything, 2, 5, 0.043, 0.022),
 ];
 
 #[test]
