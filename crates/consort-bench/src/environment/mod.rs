@@ -16,4 +16,4 @@ mod watch;
 pub use context::Context;
 pub use date::now;
 pub use switches::Switches;
-pub use watch::Watch;
+pub use watch::{Watch, others_run};

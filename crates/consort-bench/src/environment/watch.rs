@@ -101,6 +101,12 @@ impl Watch {
     }
 }
 
+/// Returns whether another thread runs or could run now. Only a caller whose own threads all wait
+/// learns something from it.
+pub fn others_run() -> bool {
+    load_of(&read("/proc/loadavg")).is_some_and(|(_, others)| others > 0)
+}
+
 /// Reads a file of the system; empty if it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()

@@ -72,12 +72,14 @@ impl<'m> Clock<'m> {
             }
             _ => block(0.0, 0.0),
         };
+        let is_disturbed = self.world.rank() == Rank(0) && self.shared.is_disturbed()?;
         self.world.barrier()?;
-        Ok(block)
+        Ok(Block { is_disturbed, ..block })
     }
 
     fn in_a_row(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         self.world.barrier()?;
+        let switches = usage::involuntary_switches();
         let start_ns = usage::clock_ns();
         let mut delayed_ns = 0;
         for _ in 0..calls {
@@ -87,11 +89,13 @@ impl<'m> Clock<'m> {
         let end_ns = usage::clock_ns();
         // A delay that took longer than intended is not part of the call, but cannot be separated
         // from it.
-        self.shared.show(&[(start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns))])
+        let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
+        self.shared.show(&[span], since(switches))
     }
 
     fn alone(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         let mut mine = Vec::with_capacity(usize::try_from(calls).unwrap_or(0));
+        let switches = usage::involuntary_switches();
         for _ in 0..calls {
             if self.conditions.rewrite {
                 work.rewrite(bench)?;
@@ -103,7 +107,7 @@ impl<'m> Clock<'m> {
             work.call(bench, self.peers)?;
             mine.push((start_ns, usage::clock_ns()));
         }
-        self.shared.show(&mine)
+        self.shared.show(&mine, since(switches))
     }
 
     /// Waits for the moment that PE 0 announces. All PEs have passed a barrier since the last one.
@@ -127,8 +131,13 @@ impl<'m> Clock<'m> {
     }
 }
 
+/// Returns how often this thread has lost its processor since it had lost it `before` times.
+fn since(before: Option<u64>) -> u64 {
+    before.zip(usage::involuntary_switches()).map_or(0, |(before, now)| now - before)
+}
+
 fn block(ns: f64, p99_ns: f64) -> Block {
-    Block { ns, p99_ns, transfer_ns: None, launch: 0, turn: 0 }
+    Block { ns, p99_ns, ..Block::default() }
 }
 
 /// Returns the longest local time of any PE, divided by the number of calls.

@@ -186,7 +186,13 @@ mod tests {
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
         // Three blocks per launch.
-        let block = |(index, ns)| Block { ns, p99_ns: ns, transfer_ns, launch: index / 3, turn: 0 };
+        let block = |(index, ns)| Block {
+            ns,
+            p99_ns: ns,
+            transfer_ns,
+            launch: index / 3,
+            ..Block::default()
+        };
         Timing { blocks: times.enumerate().map(block).collect(), ..Timing::default() }
     }
 

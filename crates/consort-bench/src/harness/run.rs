@@ -288,7 +288,7 @@ mod tests {
 
     fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {
         let block =
-            |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns, launch: 0, turn: 0 };
+            |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns, ..Block::default() };
         Timing {
             blocks: blocks.iter().map(block).collect(),
             algorithm: Some(Candidate::new("knomial").with("radix", 4)),

@@ -2,7 +2,8 @@
 //!
 //! PE 0 decides how many calls a block has and which work is next, and passes that to the others at
 //! a barrier. Before and after each block, PEs 0 and 1 play ping-pong, which measures the one-way
-//! transfer at that moment. A block is discarded if its two readings differ by more than a fifth.
+//! transfer at that moment. A block is discarded if its two readings differ by more than a fifth. It
+//! counts as disturbed if a PE that has its own core lost it in the block.
 //!
 //! | | a block's time of one call | skewed arrival |
 //! | --- | --- | --- |
@@ -99,7 +100,7 @@ impl Default for Conditions {
 }
 
 /// One block of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Block {
     /// Time of a call, in nanoseconds.
     pub ns: f64,
@@ -111,6 +112,8 @@ pub struct Block {
     pub launch: usize,
     /// The turn of its work in the launch, from 0.
     pub turn: u32,
+    /// Whether others used its cores meanwhile: a PE with its own core lost it.
+    pub is_disturbed: bool,
 }
 
 impl Block {
@@ -121,8 +124,8 @@ impl Block {
 
     /// Returns the block in the tuner's form.
     pub(super) fn for_tuner(&self) -> consort_tuner::Block {
-        let Self { ns, turn, .. } = *self;
-        consort_tuner::Block { ns, class: self.class(), turn, is_disturbed: false }
+        let Self { ns, turn, is_disturbed, .. } = *self;
+        consort_tuner::Block { ns, class: self.class(), turn, is_disturbed }
     }
 }
 

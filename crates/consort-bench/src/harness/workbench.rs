@@ -8,8 +8,9 @@
 //! A Strict operation contains a barrier. During measurement, it is the fastest barrier measured
 //! for the team so far, whatever other wisdom exists.
 //!
-//! If the cores moved between near and far during a measurement, only blocks of one class count for
-//! all candidates.
+//! If the cores moved between near and far during a measurement, a time is of one class. A block does
+//! not count if others took a core from its PEs. If the PEs share cores, the blocks of a launch do
+//! not count if others wanted to run both before and after it.
 
 use std::{
     collections::HashMap,
@@ -36,7 +37,7 @@ use super::{
     values,
     work::Work,
 };
-use crate::environment::Switches;
+use crate::environment::{Switches, others_run};
 
 /// The number of launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
@@ -139,7 +140,13 @@ impl NativeWorkbench {
         let choices = AlgorithmChoice::without_wisdom(self.barriers.get(&pes).cloned());
         let start = Instant::now();
         let run = |stop: &AtomicBool| session.run(&choices, &self.conditions, stop);
-        let measured = stopped_at(self.deadline, run)?;
+        let competed = others_run();
+        let mut measured = stopped_at(self.deadline, run)?;
+        // PEs that share cores lose them by nature, so only the moments before and after tell.
+        if pes > self.algorithms.cores() && competed && others_run() {
+            let blocks = measured.timings.iter_mut().flat_map(|timing| &mut timing.blocks);
+            blocks.for_each(|block| block.is_disturbed = true);
+        }
         self.switches.add(measured.switches);
         if let Some((query, count)) = key {
             let taken = start.elapsed();
@@ -285,6 +292,26 @@ mod tests {
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
         assert!(bench.barriers.contains_key(&2));
+    }
+
+    #[test]
+    fn block_is_disturbed_if_others_take_a_core() {
+        let cpus = consort_machine::affinity::allowed().len();
+        let stop = AtomicBool::new(false);
+        let blocks = thread::scope(|scope| {
+            for _ in 0..cpus {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
+            }
+            let mut bench = NativeWorkbench::new(Fabric::Threads, None);
+            let blocks = bench.launch(&QUERY, &[Candidate::new("flat")], Duration::from_secs(1));
+            stop.store(true, Relaxed);
+            blocks.unwrap().remove(0).unwrap()
+        });
+        assert!(cpus < 2 || blocks.iter().any(|block| block.is_disturbed), "{blocks:?}");
     }
 
     #[test]

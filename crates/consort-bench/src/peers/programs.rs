@@ -84,7 +84,8 @@ impl PeerRow {
                 self.blank.peer = library.or(self.blank.peer.take());
                 for (timing, (_, samples)) in self.timings.iter_mut().zip(figures) {
                     let launch = self.launches;
-                    let block = |ns| Block { ns, p99_ns: ns, transfer_ns, launch, turn: 0 };
+                    let block =
+                        |ns| Block { ns, p99_ns: ns, transfer_ns, launch, ..Block::default() };
                     timing.blocks.extend(samples.into_iter().map(block));
                 }
             }
