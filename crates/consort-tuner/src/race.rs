@@ -47,7 +47,8 @@ impl Race {
         self.blocks.first().map_or(0, Vec::len)
     }
 
-    /// Adds a launch: the blocks of each candidate, in order. Disturbed blocks do not count.
+    /// Adds a launch: the blocks of each candidate, in order. A candidate's disturbed blocks give its
+    /// time only if it has no others, and never decide between candidates.
     ///
     /// # Panics
     /// If the number of blocks differs from that of the candidates.
@@ -55,22 +56,28 @@ impl Race {
         assert_eq!(launch.len(), self.field.len(), "a workbench returns blocks for each candidate");
         for ((all, refused), new) in self.blocks.iter_mut().zip(&mut self.refused).zip(launch) {
             *refused = new.is_none();
-            let mut blocks = new.unwrap_or_default();
-            blocks.retain(|block| !block.is_disturbed);
-            all.push(blocks);
+            all.push(new.unwrap_or_default());
         }
     }
 
-    /// Removes all candidates except these, and except those whose blocks the machine has all
-    /// spoilt so far.
+    /// Removes all candidates except these.
     pub(crate) fn keep(&mut self, survivors: &[Candidate]) {
-        let spoilt =
-            |index: usize| !self.refused[index] && self.blocks[index].iter().all(Vec::is_empty);
-        let stays = |(index, one): (usize, &Candidate)| survivors.contains(one) || spoilt(index);
-        let stays: Vec<bool> = self.field.iter().enumerate().map(stays).collect();
+        let stays: Vec<bool> = self.field.iter().map(|one| survivors.contains(one)).collect();
         retain(&mut self.blocks, &stays);
         retain(&mut self.refused, &stays);
         retain(&mut self.field, &stays);
+    }
+
+    /// Returns the candidates whose blocks have all been disturbed so far.
+    pub(crate) fn spoilt(&self) -> impl Iterator<Item = &Candidate> {
+        let is_spoilt = |index: usize| {
+            let mut blocks = self.blocks[index].iter().flatten();
+            !self.refused[index] && blocks.all(|block| block.is_disturbed)
+        };
+        self.field
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, one)| is_spoilt(index).then_some(one))
     }
 
     /// Measures the candidates in at most `count` launches, at least one, within `budget`.
@@ -165,8 +172,10 @@ impl Race {
         };
         let pair = |block: &Block, others: &[Block]| {
             let next = others.binary_search_by_key(&block.turn, |other| other.turn).ok()?;
-            let is_alike = others[next].class == block.class && counts(block.class);
-            is_alike.then_some((block.ns, others[next].ns))
+            let next = &others[next];
+            let is_alike = next.class == block.class && counts(block.class);
+            let is_quiet = !block.is_disturbed && !next.is_disturbed;
+            (is_alike && is_quiet).then_some((block.ns, next.ns))
         };
         let of_launch = |(ones, others): (&Vec<Block>, &Vec<Block>)| {
             ones.iter().filter_map(|block| pair(block, others)).collect()
@@ -174,11 +183,11 @@ impl Race {
         of(one).iter().zip(of(other)).map(of_launch).collect()
     }
 
-    /// Returns the number of launches in which a candidate of the field has blocks.
-    pub(crate) fn launches_of(&self, candidate: &Candidate) -> usize {
+    /// Returns the number of launches in which a candidate of the field has undisturbed blocks.
+    pub(crate) fn quiet_launches(&self, candidate: &Candidate) -> usize {
         let index = self.field.iter().position(|own| own == candidate);
         let all = index.into_iter().flat_map(|index| &self.blocks[index]);
-        all.filter(|launch| !launch.is_empty()).count()
+        all.filter(|launch| launch.iter().any(|block| !block.is_disturbed)).count()
     }
 
     /// Returns whether the workbench has refused to measure a candidate of the field.
@@ -228,9 +237,13 @@ fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
     items.retain(|_| stays.next() == Some(&true));
 }
 
-/// Returns the times of a candidate's blocks of a class, or of any class, by launch.
+/// Returns the times of a candidate's blocks of a class, or of any class, by launch: of undisturbed
+/// blocks if it has any.
 fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
-    let counts = |block: &&Block| class.is_none() || block.class == class;
+    let is_of_class = |block: &&Block| class.is_none() || block.class == class;
+    let of_class = || launches.iter().flatten().filter(is_of_class);
+    let is_quiet = of_class().any(|block| !block.is_disturbed);
+    let counts = |block: &&Block| is_of_class(block) && !(is_quiet && block.is_disturbed);
     let times = |blocks: &Vec<Block>| blocks.iter().filter(counts).map(|block| block.ns).collect();
     launches.iter().map(times).collect()
 }
@@ -278,14 +291,15 @@ mod tests {
     }
 
     #[test]
-    fn disturbed_candidate_stays_and_refused_one_leaves() {
+    fn candidate_without_blocks_is_spoilt_unless_refused() {
         let names = ["fast", "slow", "spoilt", "refused"].map(Candidate::new);
         let mut race = Race::new(names.to_vec());
         let block = |ns| Some(vec![Block { ns, class: None, turn: 0, is_disturbed: false }]);
         race.add(vec![block(1.0), block(9.0), Some(Vec::new()), None]);
-        race.keep(&names[..1]);
-        assert_eq!(race.field(), [names[0].clone(), names[2].clone()]);
+        assert!(race.spoilt().eq(&names[2..3]));
+        race.keep(&[names[0].clone(), names[2].clone()]);
         race.add(vec![block(1.0), block(0.5)]);
+        assert_eq!(race.spoilt().count(), 0);
         race.keep(&names[2..3]);
         assert_eq!(race.field(), [names[2].clone()]);
     }

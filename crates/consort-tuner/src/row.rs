@@ -11,7 +11,7 @@
 use consort_fabric::{CallSpec, Query, SyncMode, SyncModes};
 
 use crate::{
-    Catalog, Entry, Wisdom,
+    Catalog, Confidence, Entry, Wisdom,
     query::{MAX_BYTES, canonical, row_of},
 };
 
@@ -51,7 +51,7 @@ impl Wisdom {
     /// bytes.
     #[must_use]
     pub fn measured_pes(&self, query: &Query) -> Vec<u32> {
-        let measured = entries_of(self, &row_of(query), true);
+        let measured = entries_of(self, &row_of(query), Entry::is_measured);
         let mut pes: Vec<u32> = measured.iter().map(|entry| entry.query.pes).collect();
         pes.dedup();
         pes
@@ -66,16 +66,40 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     cores: u32,
 ) -> Vec<EntryRange<'a>> {
     let query = canonical(query);
-    let of = |sync, is_measured| {
-        let entries = nearest_row(wisdom, &Query { sync, ..query }, is_measured, cores);
+    let of = |sync, is_decided| {
+        let entries = nearest_row(wisdom, &Query { sync, ..query }, is_decided, cores);
         spans_of(&entries, catalog, &query)
     };
-    let mut spans = of(query.sync, true);
+    let mut spans = open_points(wisdom, catalog, &query);
+    fill(&mut spans, of(query.sync, true));
     for sync in nearest_modes(query.sync) {
         fill(&mut spans, of(sync, true));
     }
     fill(&mut spans, of(query.sync, false));
     spans
+}
+
+/// Returns the sizes at which the row of `query` has open entries. An open entry serves its own query
+/// only, because a choice that has won nothing says nothing about others.
+fn open_points<'a, C: Catalog + ?Sized>(
+    wisdom: &'a Wisdom,
+    catalog: &C,
+    query: &Query,
+) -> Vec<EntryRange<'a>> {
+    let row = row_of(query);
+    let is_point = |entry: &&Entry| {
+        entry.confidence == Confidence::Open
+            && row_of(&entry.query) == row
+            && catalog.serves(&CallSpec::from(&entry.query), &entry.choice)
+    };
+    let point = |entry: &'a Entry| {
+        let bytes = entry.query.bytes;
+        EntryRange { first_bytes: bytes, last_bytes: bytes, entry }
+    };
+    let mut points: Vec<EntryRange<'_>> =
+        wisdom.of_modes(&row).filter(is_point).map(point).collect();
+    points.sort_by_key(|point| point.first_bytes);
+    points
 }
 
 /// Returns the other modes, the most similar first, by the number of steps between them. If two are
@@ -133,24 +157,28 @@ fn spans_of<'a, C: Catalog + ?Sized>(
     spans
 }
 
-/// Returns the measured or the estimated entries of a row, by team size, then by size.
-fn entries_of<'a>(wisdom: &'a Wisdom, row: &Query, is_measured: bool) -> Vec<&'a Entry> {
+/// Returns the entries of a row that `counts` holds for, by team size, then by size.
+fn entries_of<'a>(
+    wisdom: &'a Wisdom,
+    row: &Query,
+    counts: impl Fn(&Entry) -> bool,
+) -> Vec<&'a Entry> {
     let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..*row };
-    let entries = wisdom.of_modes(row).filter(in_row);
-    entries.filter(|entry| entry.is_measured() == is_measured).collect()
+    wisdom.of_modes(row).filter(in_row).filter(|entry| counts(entry)).collect()
 }
 
-/// Returns the entries of the row of `query`, measured or estimated, by size, for the nearest team
+/// Returns the entries of the row of `query`, decided or estimated, by size, for the nearest team
 /// size: within reach, and on the same side of oversubscription. If two are equally near, the
 /// smaller one is used.
 fn nearest_row<'a>(
     wisdom: &'a Wisdom,
     query: &Query,
-    is_measured: bool,
+    is_decided: bool,
     cores: u32,
 ) -> Vec<&'a Entry> {
     let row = row_of(query);
-    let entries = entries_of(wisdom, &row, is_measured);
+    let counts = |entry: &Entry| if is_decided { entry.is_decided() } else { !entry.is_measured() };
+    let entries = entries_of(wisdom, &row, counts);
     let fits = |pes: u32| (pes > cores) == (query.pes > cores);
     let wanted = u64::from(query.pes);
     let larger_and_smaller = |pes: u32| {

@@ -37,7 +37,7 @@ const FLOOR: Duration = Duration::from_millis(2);
 /// A candidate leaves a heat if it takes this many times as long as the best.
 const MUCH_SLOWER: f64 = 1.5;
 /// A time from fewer launches makes no entry, because its interval says nothing.
-const FEWEST_LAUNCHES: usize = 2;
+const FEWEST_LAUNCHES: u32 = 2;
 /// The number of launches of a heat.
 const HEAT_LAUNCHES: u32 = 4;
 
@@ -92,8 +92,17 @@ pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
     }
 }
 
-/// Holds the heats for `query` among `field` within `budget`. Returns the final, and the candidates
-/// that came near the best of a heat, the latest heat's first. A field of two challengers, and any
+/// What the heats of a query have found.
+pub(crate) struct Heats {
+    /// The final, with the launches of the last heat if these count in it.
+    pub(crate) last: Race,
+    /// The last heat, if its launches do not count in the final.
+    pub(crate) heat: Option<Race>,
+    /// The candidates that came near the best of a heat, the latest heat's first.
+    pub(crate) near: Vec<Candidate>,
+}
+
+/// Holds the heats for `query` among `field` within `budget`. A field of two challengers, and any
 /// field at [`Rigour::Exhaustive`], has one heat, whose launches count in the final. After the
 /// first heat, the combination of the best of each part joins the field if it is new. Passes the
 /// candidates of each heat to `announce` before they are measured.
@@ -105,7 +114,7 @@ pub(crate) fn heats<W: Workbench>(
     rigour: Rigour,
     budget: Duration,
     mut announce: impl FnMut(&[Candidate]),
-) -> Result<(Race, Vec<Candidate>), W::Error> {
+) -> Result<Heats, W::Error> {
     let challengers =
         |field: &[Candidate]| field.iter().filter(|&one| Some(one) != incumbent).count();
     let is_final = |field: &[Candidate]| challengers(field) <= 2 || rigour == Rigour::Exhaustive;
@@ -113,7 +122,7 @@ pub(crate) fn heats<W: Workbench>(
         Rigour::Exhaustive => 1,
         _ => challengers(&field).next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
-    let (mut is_first, mut near) = (true, Vec::new());
+    let (mut round, mut near) = (1, Vec::new());
     loop {
         announce(&field);
         let mut heat = Race::new(field);
@@ -122,12 +131,11 @@ pub(crate) fn heats<W: Workbench>(
         near.splice(0..0, near_the_best(&ranking));
         let order: Vec<&Candidate> = ranking.iter().map(|(candidate, _)| candidate).collect();
         let is_new = |one: &Candidate| !order.iter().any(|other| same(bench, query, one, other));
-        let joins = if is_first { best_of_each(&order).filter(is_new) } else { None };
-        is_first = false;
+        let joins = if round == 1 { best_of_each(&order).filter(is_new) } else { None };
         if is_final(heat.field()) {
-            let Some(joins) = joins else { return Ok((heat, near)) };
+            let Some(joins) = joins else { return Ok(Heats { last: heat, heat: None, near }) };
             let field = heat.field().iter().cloned().chain([joins]).collect();
-            return Ok((Race::new(field), near));
+            return Ok(Heats { last: Race::new(field), heat: Some(heat), near });
         }
         ranking.retain(|(candidate, _)| Some(candidate) != incumbent);
         // It replaces the slowest survivor, so that the number of heats does not change.
@@ -135,11 +143,16 @@ pub(crate) fn heats<W: Workbench>(
         ranking.truncate(count - usize::from(joins.is_some()));
         let survivors = ranking.into_iter().map(|(candidate, _)| candidate);
         let defends = incumbent.filter(|one| !heat.is_refused(one)).cloned();
-        heat.keep(&survivors.chain(defends).collect::<Vec<Candidate>>());
-        field = heat.field().iter().cloned().chain(joins).collect();
-        if is_final(&field) {
-            return Ok((Race::new(field), near));
+        let mut survivors: Vec<Candidate> = survivors.chain(defends).collect();
+        if round < heat_count {
+            survivors.extend(heat.spoilt().cloned());
         }
+        heat.keep(&survivors);
+        field = heat.field().iter().cloned().chain(joins).collect();
+        if is_final(&field) || round == heat_count {
+            return Ok(Heats { last: Race::new(field), heat: Some(heat), near });
+        }
+        round += 1;
     }
 }
 
@@ -158,7 +171,8 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
 }
 
 /// Returns the entry for a race: the incumbent, unless another candidate is clearly faster. Of
-/// several, the fastest is chosen. `seen` are the classes of the transfer on this machine. `None` if the choice was measured in only one launch, or in none.
+/// several, the fastest is chosen. `seen` are the classes of the transfer on this machine. `None` if
+/// the choice was measured in only one launch, or in none.
 pub(crate) fn won(
     query: &Query,
     race: &Race,
@@ -178,15 +192,14 @@ pub(crate) fn won(
         None => 0,
     };
     let (choice, sample) = ranking.get(place)?.clone();
-    let launches = race.launches_of(&choice);
-    if launches < FEWEST_LAUNCHES {
+    if sample.launches < FEWEST_LAUNCHES {
         return None;
     }
     let median_ns = rounded_ns(sample.median_ns);
     let mut others = ranking.into_iter().filter(|(one, _)| *one != choice);
     let second = others.next();
     let confidence = match &second {
-        _ if launches < Gain::SURE_LAUNCHES => Confidence::Open,
+        _ if race.quiet_launches(&choice) < Gain::SURE_LAUNCHES => Confidence::Open,
         None => Confidence::Alone,
         Some((second, _)) if race.is_clear(&choice, second, seen) => Confidence::Clear,
         Some(_) => Confidence::Tie,

@@ -30,7 +30,7 @@ use consort_fabric::{CallSpec, Candidate, Query};
 pub use progress::{Observer, Outcome, Progress, StopReason};
 
 use crate::{
-    Confidence, Entry, Measurements, Race, Rigour, Selector, Wisdom, Workbench, Workload,
+    Entry, Measurements, Race, Rigour, Selector, Wisdom, Workbench, Workload,
     estimate::{estimated, same},
     query::{describe, row_of},
     race::seen_classes,
@@ -133,6 +133,8 @@ struct FinalRace {
     /// The candidate that served the query's calls before the search.
     incumbent: Option<Candidate>,
     race: Race,
+    /// The last heat, if its launches do not count in the final.
+    heat: Option<Race>,
     /// The candidates that came near the best of a heat.
     near: Vec<Candidate>,
     /// The longest time for a launch.
@@ -200,7 +202,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     fn keeps(&self, query: &Query) -> bool {
         let Search { rigour, retune, ref workload, .. } = *self.search;
         let is_enough = |own: &Entry| {
-            if own.confidence == Confidence::Open && rigour > Rigour::Estimate {
+            if !own.is_decided() && rigour > Rigour::Estimate {
                 false
             } else if retune {
                 own.rigour > rigour && !workload.refines()
@@ -228,8 +230,10 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
         deadline: Duration,
         shares: f64,
     ) -> Result<Option<StopReason>, SearchError<W::Error>> {
-        let (kept, open): (Vec<_>, Vec<_>) =
+        let (kept, mut open): (Vec<_>, Vec<_>) =
             work.iter().copied().partition(|(query, _)| self.keeps(query));
+        // So repeated searches decide all queries in the end, even on a busy machine.
+        open.sort_by_key(|(query, _)| self.wisdom.entry(query).is_some_and(Entry::is_decided));
         let is_measured =
             |(query, _): &&(Query, f64)| self.wisdom.entry(query).is_some_and(Entry::is_measured);
         self.kept_count += kept.iter().filter(is_measured).count();
@@ -242,11 +246,12 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             let left = deadline.saturating_sub(self.elapsed());
             let of_heats = left.mul_f64((part / shares).clamp(0.0, 1.0)) / 2;
             let mut ending = self.heats(group, self.elapsed() + of_heats)?;
-            if ending != Some(StopReason::Stopped) {
-                let ended = self.run_finals();
-                self.conclude();
-                ending = ended?.or(ending);
-            }
+            let is_stopped = ending == Some(StopReason::Stopped);
+            let ended = if is_stopped { Ok(None) } else { self.run_finals() };
+            self.launched = 0;
+            let finals = std::mem::take(&mut self.finals);
+            self.conclude(finals);
+            ending = ended?.or(ending);
             if ending.is_some() {
                 return Ok(ending);
             }
@@ -295,9 +300,10 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
                 |candidates: &[Candidate]| observer.measuring(&progress, query, candidates);
             let defender = incumbent.as_ref();
             let heats = contest::heats(self.bench, query, defender, field, rigour, slice, announce);
-            let (race, near) = heats.map_err(|source| SearchError { query: *query, source })?;
+            let contest::Heats { last: race, heat, near } =
+                heats.map_err(|source| SearchError { query: *query, source })?;
             let (query, most, taken) = (*query, slice / FINAL_LAUNCHES, Duration::ZERO);
-            self.finals.push(FinalRace { query, incumbent, race, near, most, taken });
+            self.finals.push(FinalRace { query, incumbent, race, heat, near, most, taken });
         }
         Ok(None)
     }
@@ -336,8 +342,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
         Ok(ending)
     }
 
-    /// Drops the last finals if the launches of all would take longer than the time that is left,
-    /// because a final with few launches decides nothing. Returns whether it dropped any.
+    /// Ends the last finals if the launches of all would take longer than the time that is left,
+    /// because a final with few launches decides nothing. Returns whether it ended any.
     fn keep_affordable(&mut self) -> bool {
         let left = self.search.budget.saturating_sub(self.elapsed());
         let mut needed = Duration::ZERO;
@@ -347,29 +353,38 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
         };
         let count = self.finals.iter().position(is_over).unwrap_or(self.finals.len());
         // One decides something in any case.
-        let count = count.max(1);
-        let drops = count < self.finals.len();
-        self.finals.truncate(count);
-        drops
+        let count = count.max(1).min(self.finals.len());
+        let ended = self.finals.split_off(count);
+        let ends = !ended.is_empty();
+        self.conclude(ended);
+        ends
     }
 
-    /// Keeps the results of the finals, which are over, as far as they have enough launches.
-    fn conclude(&mut self) {
-        self.launched = 0;
-        let seen = seen_classes(self.finals.iter().map(|last| &last.race));
-        for FinalRace { query, incumbent, race, near, .. } in std::mem::take(&mut self.finals) {
+    /// Keeps the results of finals that are over. A final with too few launches decides nothing: then
+    /// the last heat gives the time of the incumbent, which stays the choice.
+    fn conclude(&mut self, finals: Vec<FinalRace>) {
+        let seen = seen_classes(finals.iter().map(|last| &last.race));
+        for FinalRace { query, incumbent, race, heat, near, .. } in finals {
             self.settled_count += 1;
-            let won = contest::won(&query, &race, incumbent.as_ref(), &seen, self.search.rigour);
-            if let Some(entry) = won {
+            let rigour = self.search.rigour;
+            let won = |race| contest::won(&query, race, incumbent.as_ref(), &seen, rigour);
+            if let Some(entry) = won(&race).or_else(|| heat.as_ref().and_then(won)) {
                 self.keep(entry, &near);
             }
         }
     }
 
     /// Inserts an entry with the candidates that came near its choice in this and earlier searches.
+    /// An open entry does not replace one that is decided.
     fn keep(&mut self, entry: Entry, near: &[Candidate]) {
         self.measured_count += 1;
         let old = self.wisdom.entry(&entry.query).filter(|old| old.is_measured());
+        let decided =
+            old.filter(|old| !entry.is_decided() && old.is_decided() && old.choice == entry.choice);
+        if let Some(old) = decided.cloned() {
+            self.observer.entry_measured(&self.progress(), &old, self.wisdom);
+            return;
+        }
         let old = old.into_iter().flat_map(|old| once(&old.choice).chain(old.alternatives()));
         let entry = contest::after(near.iter().chain(old).cloned().collect::<Vec<_>>(), entry);
         self.wisdom.insert(entry.clone());

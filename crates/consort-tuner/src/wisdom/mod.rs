@@ -104,6 +104,12 @@ impl Entry {
         self.rigour > Rigour::Estimate
     }
 
+    /// Returns whether the entry was measured in enough launches to compare its candidates.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.is_measured() && self.confidence != Confidence::Open
+    }
+
     /// Returns whether the entry is a single time, which has no interval: repeated measurements
     /// have an interval of some width.
     #[must_use]

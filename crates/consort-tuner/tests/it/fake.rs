@@ -34,6 +34,8 @@ pub(crate) struct Fake {
     pub(crate) has_parts: bool,
     /// The shortest time of a launch.
     pub(crate) least: Duration,
+    /// Whether other programs disturb all blocks.
+    pub(crate) is_disturbed: bool,
     /// The time at which launches end.
     pub(crate) end: Option<Duration>,
 }
@@ -50,6 +52,7 @@ impl Fake {
             alike: None,
             has_parts: false,
             least: Duration::ZERO,
+            is_disturbed: false,
             end: None,
         }
     }
@@ -182,8 +185,10 @@ impl Workbench for Fake {
                 let outlier = if self.random() < 0.1 { 4.0 * self.random() } else { 0.0 };
                 true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
             });
-            let block = |(ns, turn)| Block { ns, class: Some(class), turn, is_disturbed: false };
-            Some(times.zip(0..).map(block).collect())
+            let times: Vec<f64> = times.collect();
+            let is_disturbed = self.is_disturbed;
+            let block = |(ns, turn)| Block { ns, class: Some(class), turn, is_disturbed };
+            Some(times.into_iter().zip(0..).map(block).collect())
         };
         Ok(candidates.iter().map(sample).collect())
     }

@@ -169,11 +169,8 @@ fn search_resumes_where_the_last_one_ended() {
     let mut bench = Fake::new(7);
     let mut wisdom = empty(&bench);
     // What too few launches have left open is measured again.
-    let settled_count = |wisdom: &Wisdom| {
-        let is_settled =
-            |entry: &&Entry| entry.is_measured() && entry.confidence != Confidence::Open;
-        wisdom.entries().filter(is_settled).count()
-    };
+    let settled_count =
+        |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.is_decided()).count();
     let mut runs = 0;
     loop {
         let budget = Duration::from_secs(3);
@@ -220,6 +217,35 @@ fn unmeasurable_candidate_is_not_chosen() {
     run(search(&grid, Rigour::Patient, Duration::from_secs(60)), &mut bench, &mut wisdom);
     assert!(wisdom.entries().all(|entry| entry.choice.algorithm != "knomial"));
     assert!(wisdom.entries().all(Entry::is_measured));
+}
+
+/// The search ends in time, measures each query, and replaces no choice. It leaves entries as they
+/// are that an earlier search has decided.
+#[test]
+fn disturbed_blocks_decide_nothing() {
+    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let mut bench = Fake::new(17);
+    let mut estimates = empty(&bench);
+    run(search(&grid, Rigour::Estimate, Duration::ZERO), &mut bench, &mut estimates);
+    bench.is_disturbed = true;
+    let mut wisdom = empty(&bench);
+    let budget = Duration::from_secs(60);
+    let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
+    assert!(outcome.elapsed <= budget && outcome.estimated_count == 0, "{outcome:?}");
+    for query in grid.points() {
+        let (entry, estimate) = (wisdom.entry(&query).unwrap(), estimates.entry(&query).unwrap());
+        assert_eq!((&entry.choice, entry.confidence), (&estimate.choice, Confidence::Open));
+        assert!(entry.is_measured() && !entry.is_decided());
+    }
+
+    bench.is_disturbed = false;
+    run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
+    let decided = wisdom.clone();
+    bench.is_disturbed = true;
+    let again = Search { retune: true, ..search(&grid, Rigour::Measure, budget) };
+    assert!(run(again, &mut bench, &mut wisdom).measured_count > 0);
+    let is_kept = |entry: &Entry| wisdom.entry(&entry.query) == Some(entry);
+    assert!(decided.entries().filter(|entry| entry.is_decided()).all(is_kept));
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn the_counts_of_a_run_add_up() {
     let tuned = place.run("tune --collective barrier --pes 3 --budget 0.5").succeeds().out;
     assert!(says(&tuned, "Queries measured: 1 in") && !tuned.contains("kept"), "{tuned}");
     assert!(says(&tuned, "queries: 2 measured (1 of them of other calls), 0 estimated"), "{tuned}");
+    place.decide();
     let tuned = place.run("tune --collective barrier --pes 2,3 --budget 0.5").succeeds().out;
     assert!(says(&tuned, "2 kept from before") && !says(&tuned, "queries: 2"), "{tuned}");
     let place = Place::new();

@@ -126,7 +126,7 @@ const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
     (Noise::Bursts, 0, 0, 0.0, 0.004),
     (Noise::SlowCore, 0, 0, 0.0, 0.001),
     // Most queries keep the model's choice, because the time ends before their finals.
-    (Noise::Recorded, 2, 2, 0.116, 0.071),
+    (Noise::Recorded, 2, 2, 0.097, 0.063),
     (Noise::Everything, 2, 5, 0.043, 0.022),
 ];
 
