@@ -200,8 +200,9 @@ impl Pe {
 pub(crate) enum Ending {
     /// Declares that the PE makes no more calls, and checks that its peers' calls match.
     Checks,
-    /// Declares that the PE makes no more calls. The waiter for all PEs checks them.
-    Finishes,
+    /// Declares that the PE makes no more calls in the region of this number. The waiter for all PEs
+    /// checks them.
+    EndsRegion(u64),
     /// Declares nothing: another thread may run the PE.
     Leaves,
 }
@@ -210,7 +211,7 @@ impl Pe {
     /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world. A PE of
     /// a pool keeps the teams on which there are handles.
     pub(crate) fn end(&self, ending: Ending) -> Result<()> {
-        let keeps = ending == Ending::Finishes;
+        let keeps = matches!(ending, Ending::EndsRegion(_));
         if !keeps {
             kept::forget(self.states());
         }
@@ -223,7 +224,7 @@ impl Pe {
         let mut finished = teams.try_for_each(|team| team.endpoint.finish());
         match ending {
             Ending::Checks => finished = finished.and_then(|()| world.endpoint.finish()),
-            Ending::Finishes => world.endpoint.mark_finished(),
+            Ending::EndsRegion(number) => world.endpoint.finish_region(number),
             Ending::Leaves => {}
         }
         finished.map_err(|_| Error::of_job(world.endpoint.job()))?;
@@ -233,6 +234,9 @@ impl Pe {
     /// Waits until this PE's messages have been received, so that a message that nobody receives is
     /// reported.
     fn await_receipts(&self) -> Result<()> {
+        if !self.states().teams.have_messages() {
+            return Ok(());
+        }
         let sent = self.states().teams.messages_of(self.state().endpoint.rank_in_world());
         sent.into_iter().try_for_each(State::await_peers)
     }

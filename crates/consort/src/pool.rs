@@ -2,16 +2,17 @@
 //!
 //! Source of the idea: the parallel regions of OpenMP, whose threads wait for the next region.
 //!
-//! A region begins when the caller stores its number and address in one cache line, which all other
-//! PEs watch. Each PE ends by storing the number in its own line, which the caller watches. So a
-//! region costs two transfers of a cache line in addition to its program. PEs sleep in long waits.
+//! A region begins when the caller stores its number in one cache line, which all other PEs watch.
+//! The line also holds the program, if it is small. Each PE ends by storing the number in its own
+//! line, which the caller watches. That line also holds the PE's result, if it is small. So a region
+//! costs two transfers of a cache line in addition to its program. PEs sleep in long waits.
 
 #![expect(unsafe_code, reason = "passes a borrowed program to other threads")]
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, UnsafeCell},
     fmt,
-    mem::ManuallyDrop,
+    mem::{ManuallyDrop, MaybeUninit},
     panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind},
     ptr,
     sync::{
@@ -32,8 +33,8 @@ use crate::{
     Error, Pe, Result,
     error::LaunchError,
     pe::Ending,
-    ranks::{Ranks, started},
-    results::{Failed, Program, Results, collect, one_for_each},
+    ranks::{Ranks, failed_by, started},
+    results::{Failed, Program, Results, collect, one_for_each, results_of},
     runtime::kept,
 };
 
@@ -45,11 +46,12 @@ use crate::{
 /// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each
 /// other at the same time.
 ///
-/// A region costs about a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts
-/// threads and takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during
-/// the region; each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom
-/// of earlier calls, persist between regions. So do the teams, symmetric memory and plans in a
-/// value that the PE [keeps](Pe::keep).
+/// An empty region of two threads takes about three transfers of a cache line between their cores,
+/// some hundred nanoseconds, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts threads and
+/// takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the region; each
+/// other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of earlier calls,
+/// persist between regions. So do the teams, symmetric memory and plans in a value that the PE
+/// [keeps](Pe::keep).
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
@@ -70,144 +72,353 @@ use crate::{
 /// ```
 pub struct Pool {
     shared: Arc<Shared>,
-    /// The PEs; `None` after a region has failed. Locked during a region.
-    ranks: Mutex<Option<Arc<Ranks>>>,
+    /// Locked during a region.
+    current: Mutex<Current>,
     makes: Box<dyn Fn() -> Result<Arc<Ranks>> + Send + Sync>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What a thread needs to begin a region.
+struct Current {
+    /// The PEs; `None` after a region has failed.
+    ranks: Option<Arc<Ranks>>,
+    /// The number of the last region. It is also in a line that the other PEs have read, and which
+    /// may therefore be far from this one.
+    number: u64,
 }
 
 /// The state that the caller and the threads of a pool share.
 struct Shared {
     start: Start,
-    /// By rank; the entry of PE 0 is not used.
+    /// By rank.
     ends: Box<[End]>,
     starting: Event,
     ending: Event,
     process: ProcessToken,
-    /// The pool in whose region the current region began.
-    outer: Mutex<Option<Arc<Self>>>,
+    /// The PEs, which change after a region has failed; those of the current region, owned by the pool.
+    ranks: AtomicPtr<Ranks>,
+    /// The errors of the current region.
+    errors: Mutex<Errors>,
+    /// The pool in whose region the current region began, or null.
+    outer: AtomicPtr<Self>,
 }
 
-/// The region that began last.
-#[repr(align(128))]
+/// The region that began last. One line holds all that a PE needs to run it.
+#[repr(C, align(128))]
 struct Start {
-    /// Its number; 0 before the first.
+    /// Its number; 0 before the first, and [`OVER`] at the end of the pool.
     number: AtomicU64,
-    /// Null at the end of the pool.
-    region: AtomicPtr<Region<'static>>,
+    /// Runs the program; `None` if the PEs are to be given up.
+    call: Cell<Option<Call>>,
+    program: Cell<*const ()>,
+    /// The place of a small program.
+    inline: UnsafeCell<[MaybeUninit<u64>; PROGRAM_WORDS]>,
 }
 
-/// The last region that a PE has left.
-#[repr(align(128))]
-#[derive(Default)]
+/// The number of a region in which the threads end.
+const OVER: u64 = u64::MAX;
+
+/// Runs the program at an address on a PE, and stores its result at another address. Returns the text
+/// of an error.
+type Call = unsafe fn(program: *const (), pe: &Pe, result: *mut ()) -> Result<(), String>;
+
+/// The largest program in the line of a region, and the largest result in the line of a PE, in words.
+const PROGRAM_WORDS: usize = 5;
+const RESULT_WORDS: usize = 5;
+
+/// The last region that a PE has left, and how.
+#[repr(C, align(128))]
 struct End {
     number: AtomicU64,
     /// The fingerprint of the PE's calls.
-    fingerprint: AtomicU64,
+    fingerprint: Cell<u64>,
+    /// Whether the PE has run the program, so there may be a result.
+    has_run: Cell<bool>,
+    has_failed: Cell<bool>,
+    result: UnsafeCell<[MaybeUninit<u64>; RESULT_WORDS]>,
 }
 
-/// A region, from the view of its PEs.
-struct Region<'r> {
-    program: &'r Program<'r>,
-    ranks: &'r Arc<Ranks>,
-    errors: Mutex<Vec<(Rank, Error)>>,
+impl Start {
+    fn new() -> Self {
+        Self {
+            number: AtomicU64::new(0),
+            call: Cell::new(None),
+            program: Cell::new(ptr::null()),
+            inline: UnsafeCell::new([MaybeUninit::uninit(); PROGRAM_WORDS]),
+        }
+    }
 }
+
+impl End {
+    fn new() -> Self {
+        Self {
+            number: AtomicU64::new(0),
+            fingerprint: Cell::new(0),
+            has_run: Cell::new(false),
+            has_failed: Cell::new(false),
+            result: UnsafeCell::new([MaybeUninit::uninit(); RESULT_WORDS]),
+        }
+    }
+}
+
+// SAFETY: the cells and places follow this rule. While no region runs, only the thread that has
+// locked `Pool::current` accesses them. During a region, its PEs only read `start`, and each PE
+// accesses its own entry of `ends`. The numbers of the lines, which are stored with release and
+// loaded with acquire, order these accesses. The contract of `Turn::run` covers the program and the
+// results.
+unsafe impl Sync for Shared {}
+// SAFETY: as above.
+unsafe impl Send for Shared {}
 
 thread_local! {
-    /// The pool whose region the thread is in. It has no destructor, so it can be read as long as
-    /// the thread lives, even by destructors of other thread-local values, which may run regions.
-    static INSIDE: RefCell<ManuallyDrop<Option<Arc<Shared>>>> =
-        const { RefCell::new(ManuallyDrop::new(None)) };
-}
-
-/// Returns the pool whose region the calling thread is in.
-fn enclosing() -> Option<Arc<Shared>> {
-    INSIDE.with(|inside| inside.borrow().as_ref().map(Arc::clone))
-}
-
-/// Sets the pool whose region the calling thread is in.
-fn enter(pool: Option<Arc<Shared>>) {
-    INSIDE.with(|inside| drop(ManuallyDrop::into_inner(inside.replace(ManuallyDrop::new(pool)))));
+    /// The pool whose region the thread is in, or null. It has no destructor, so it can be read as
+    /// long as the thread lives, even by destructors of other thread-local values, which may run
+    /// regions.
+    static INSIDE: Cell<*const Shared> = const { Cell::new(ptr::null()) };
 }
 
 // A failed region leaves nothing behind: the next one has new PEs.
 impl UnwindSafe for Pool {}
 impl RefUnwindSafe for Pool {}
 
-impl Region<'_> {
-    /// Runs the program on a PE, and returns the fingerprint of its calls.
-    fn run(&self, rank: Rank) -> u64 {
-        self.ranks.run(rank, self.program, Ending::Finishes).unwrap_or_else(|error| {
-            self.errors.lock().unwrap_or_else(PoisonError::into_inner).push((rank, error));
-            0
-        })
+/// A PE on its thread, between and in regions.
+struct Member<'s> {
+    shared: &'s Shared,
+    rank: Rank,
+    /// The PE, with the PEs of its job; `None` before its first region, and after one has failed.
+    pe: Option<(Arc<Ranks>, Pe)>,
+}
+
+impl Member<'_> {
+    /// Runs regions until the end of the pool.
+    fn run_regions(&mut self) {
+        let Self { shared, rank, .. } = *self;
+        let Shared { start, ends, starting, ending, .. } = shared;
+        let (mut last, own) = (0, &ends[rank.index()]);
+        loop {
+            last = starting.wait(|| {
+                // Acquire: pairs with the release in `Shared::start`.
+                Some(start.number.load(Acquire)).filter(|&number| number != last)
+            });
+            if last == OVER {
+                return;
+            }
+            own.has_run.set(false);
+            let ended = if start.call.get().is_some() {
+                self.run(last)
+            } else {
+                self.give_up();
+                Ok(0)
+            };
+            if !shared.process.is_current() {
+                return; // in a child that the program has forked, this is the only thread
+            }
+            own.fingerprint.set(*ended.as_ref().unwrap_or(&0));
+            own.has_failed.set(ended.is_err());
+            if let Err(error) = ended {
+                shared.errors().push((rank, *error));
+            }
+            own.number.store(last, Release); // pairs with the acquire in `Shared::end`
+            ending.notify();
+        }
+    }
+
+    /// Runs the program of the region of this number. Returns the fingerprint of the PE's calls.
+    fn run(&mut self, region: u64) -> Result<u64, Box<Error>> {
+        let Self { shared, rank, .. } = *self;
+        if self.pe.is_none() {
+            let ranks = shared.ranks.load(Relaxed).cast_const();
+            // SAFETY: the pointer is from an `Arc` that the pool owns during the region.
+            unsafe { Arc::increment_strong_count(ranks) };
+            // SAFETY: as above; the count that this takes over was just added.
+            let ranks = unsafe { Arc::from_raw(ranks) };
+            let entered = catch_unwind(AssertUnwindSafe(|| ranks.enter(rank)));
+            let entered = entered.unwrap_or_else(|panic| Err(failed_by(&ranks.job, rank, panic)));
+            let pe = entered?.expect("one thread runs a PE");
+            self.pe = Some((ranks, pe));
+        }
+        let (ranks, pe) = self.pe.as_ref().expect("it has been entered");
+        shared.run(ranks, pe, region)
+    }
+
+    /// Gives the PE up, because its job has failed.
+    fn give_up(&mut self) {
+        let given_up = catch_unwind(AssertUnwindSafe(|| {
+            if let Some((ranks, pe)) = self.pe.take() {
+                ranks.leave(pe);
+            }
+            kept::forget_ended();
+        }));
+        discard(given_up.err());
     }
 }
 
 impl Shared {
     /// Runs regions on the thread of a PE until the end of the pool.
-    fn work(self: &Arc<Self>, rank: Rank) {
-        enter(Some(Arc::clone(self)));
-        self.run_regions(rank);
+    fn work(&self, rank: Rank) {
+        INSIDE.set(self);
+        let mut member = Member { shared: self, rank, pe: None };
+        member.run_regions();
+        if self.process.is_current() {
+            member.give_up();
+        } else {
+            let _ = ManuallyDrop::new(member); // the PE belongs to the parent
+        }
         // Now, so that no value of the thread is gone before.
         let forgotten = catch_unwind(kept::forget_all);
         discard(forgotten.err());
-        enter(None);
+        INSIDE.set(ptr::null());
     }
 
-    fn run_regions(&self, rank: Rank) {
-        let (mut last, own) = (0, &self.ends[rank.index()]);
-        loop {
-            last = self.starting.wait(|| {
-                // Acquire: pairs with the release in `start`.
-                Some(self.start.number.load(Acquire)).filter(|&number| number != last)
-            });
-            let region = self.start.region.load(Relaxed);
-            // SAFETY: the pointer is null, or from a reference. The region lives until all threads
-            // have stored its number in their lines, which this thread does only below.
-            let Some(region) = (unsafe { region.as_ref() }) else { return };
-            let fingerprint = region.run(rank);
-            if !self.process.is_current() {
-                return; // in a child that the program has forked, this is the only thread
-            }
-            own.fingerprint.store(fingerprint, Relaxed);
-            own.number.store(last, Release); // pairs with the acquire in `end`
-            self.ending.notify();
-        }
+    /// Runs the program of the region of this number on a PE of the calling thread. Returns the
+    /// fingerprint of the PE's calls.
+    fn run(&self, ranks: &Ranks, pe: &Pe, region: u64) -> Result<u64, Box<Error>> {
+        let program = |pe: &Pe| {
+            let Self { start, ends, .. } = self;
+            let own = &ends[pe.world().rank().index()];
+            kept::forget_ended();
+            own.has_run.set(true);
+            let call = start.call.get().expect("a region has a program");
+            // SAFETY: the program is one of `call`, and lives until all PEs have left the region, by
+            // the contract of `Turn::run`. There is room for its result, or it stores none here.
+            unsafe { call(start.program.get(), pe, own.result.get().cast()) }
+        };
+        ranks.run_entered(pe, &program, Ending::EndsRegion(region))?;
+        Ok(pe.state().endpoint.fingerprint())
     }
 
-    fn outer(&self) -> MutexGuard<'_, Option<Arc<Self>>> {
-        self.outer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn errors(&self) -> MutexGuard<'_, Errors> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether a region of this pool waits for a region that begins in a region of `inner`.
-    fn waits_for(&self, inner: Option<Arc<Self>>) -> bool {
-        let outer = |inner: &Arc<Self>| inner.outer().clone();
-        std::iter::successors(inner, outer).any(|pool| ptr::eq(&*pool, self))
+    fn waits_for(&self, inner: *const Self) -> bool {
+        let mut pool = inner;
+        // SAFETY: the calling thread is a PE of `inner`, or in a region of it. The pool in which its
+        // region began, and so on, waits for it, so they all last until this call has returned. A
+        // pool without a region has no outer one.
+        while let Some(inside) = unsafe { pool.as_ref() } {
+            if ptr::eq(inside, self) {
+                return true;
+            }
+            pool = inside.outer.load(Relaxed);
+        }
+        false
     }
 
-    /// Begins a region on the threads of all other PEs.
-    ///
-    /// # Safety
-    /// The region lives until `end` has returned.
-    unsafe fn start(&self, region: *mut Region<'static>) {
-        self.start.region.store(region, Relaxed);
-        let number = self.start.number.load(Relaxed) + 1;
-        self.start.number.store(number, Release); // pairs with the acquire in `work`
+    /// Records in whose region the current region begins. No region: null, because the pool of an
+    /// earlier one may be gone.
+    fn set_outer(&self, outer: *const Self) {
+        // A needless store would take the line from the other PEs.
+        if !ptr::eq(self.outer.load(Relaxed), outer) {
+            self.outer.store(outer.cast_mut(), Relaxed);
+        }
+    }
+
+    /// Begins the region of this number on the threads of all other PEs.
+    fn start(&self, number: u64) {
+        self.start.number.store(number, Release); // pairs with the acquire in `run_regions`
         self.starting.notify();
     }
 
-    /// Waits until all other PEs have left the region. Returns whether their calls have this
-    /// fingerprint.
-    fn end(&self, fingerprint: u64) -> bool {
-        let number = self.start.number.load(Relaxed);
-        let mut same = true;
+    /// Waits until all other PEs have left the region of this number. Returns whether each of them
+    /// has succeeded, and all their calls have this fingerprint.
+    fn end(&self, number: u64, fingerprint: u64) -> bool {
+        let mut is_good = true;
         for end in &self.ends[1..] {
-            // Acquire: pairs with the release in `work`.
+            // Acquire: pairs with the release in `run_regions`.
             self.ending.wait(|| (end.number.load(Acquire) == number).then_some(()));
-            same &= end.fingerprint.load(Relaxed) == fingerprint;
+            is_good &= !end.has_failed.get() && end.fingerprint.get() == fingerprint;
         }
-        same
+        is_good
+    }
+}
+
+/// A region of the calling thread, which is PE 0. No other region begins until this is dropped.
+struct Turn<'p> {
+    shared: &'p Shared,
+    current: MutexGuard<'p, Current>,
+    /// Until the region begins.
+    pe: Option<Pe>,
+}
+
+/// The errors of a region's PEs; none if the job has failed otherwise.
+type Errors = Vec<(Rank, Error)>;
+
+impl Turn<'_> {
+    /// Runs the region with this program, by `call`. Returns the program, and the errors if the region
+    /// has failed.
+    ///
+    /// # Safety
+    /// `call` takes an `F`. Any thread may use it, and its results.
+    unsafe fn run<F>(&mut self, program: F, call: Call) -> (F, Result<(), Errors>) {
+        let Start { call: called, program: at, inline, .. } = &self.shared.start;
+        let mut program = ManuallyDrop::new(program);
+        let is_small = size_of::<F>() <= 8 * PROGRAM_WORDS && align_of::<F>() <= 8;
+        let place = if is_small { inline.get().cast::<F>() } else { &raw mut *program };
+        if is_small {
+            // SAFETY: the program moves to a place with room for it, which nobody else accesses,
+            // because no region runs.
+            unsafe { place.copy_from_nonoverlapping(&raw const *program, 1) };
+        }
+        at.set(place.cast_const().cast());
+        called.set(Some(call));
+        let ended = self.run_region();
+        // SAFETY: the program is there, and all PEs have left the region. This moves it out.
+        (unsafe { place.read() }, ended)
+    }
+
+    /// Runs the region.
+    fn run_region(&mut self) -> Result<(), Errors> {
+        let Self { shared, ref mut current, ref mut pe } = *self;
+        let pe = pe.take().expect("a turn has one region");
+        current.number += 1;
+        let Current { ref ranks, number } = **current;
+        let ranks = ranks.as_ref().expect("the turn has its PEs");
+        let outer = INSIDE.replace(shared);
+        shared.set_outer(outer);
+        ranks.job.begin_region(number);
+        shared.ends[0].has_run.set(false);
+        // Nothing unwinds until `end` has returned. A child that the program forks has none of the
+        // threads.
+        shared.start(number);
+        let ended = shared.run(ranks, &pe, number);
+        let left = catch_unwind(AssertUnwindSafe(|| ranks.leave(pe)));
+        let left = left.map_err(|panic| Box::new(failed_by(&ranks.job, Rank(0), panic)));
+        let ended = left.and(ended);
+        INSIDE.set(outer);
+        if !shared.process.is_current() {
+            return Err(vec![(Rank(0), Error::Forked)]); // the program has forked this child
+        }
+        let is_good = shared.end(number, *ended.as_ref().unwrap_or(&0));
+        if is_good && ended.is_ok() && !ranks.job.is_poisoned() {
+            shared.set_outer(ptr::null());
+            return Ok(());
+        }
+        let mut errors = std::mem::take(&mut *shared.errors());
+        errors.extend(ended.err().map(|error| (Rank(0), *error)));
+        if errors.is_empty() && !is_good {
+            ranks.compare_calls();
+        }
+        Err(errors)
+    }
+
+    /// Ends a region that has failed with these errors: the next one has new PEs. Returns its cause.
+    fn fail(self, errors: Errors) -> Failed {
+        let Self { shared, mut current, .. } = self;
+        if !shared.process.is_current() {
+            return Failed { culprit: None, error: Error::Forked };
+        }
+        let ranks = current.ranks.take().expect("the turn has its PEs");
+        let failed = ranks.first_cause(errors);
+        shared.start.call.set(None);
+        current.number += 1;
+        shared.start(current.number);
+        shared.end(current.number, 0);
+        shared.set_outer(ptr::null());
+        drop((ranks, current)); // a kept value may use the pool when it is dropped
+        kept::forget_ended();
+        failed
     }
 }
 
@@ -219,15 +430,18 @@ impl Pool {
         let size = ranks.size();
         let fits = ranks.job.config().fits();
         let shared = Arc::new(Shared {
-            start: Start { number: AtomicU64::new(0), region: AtomicPtr::new(ptr::null_mut()) },
-            ends: (0..size).map(|_| End::default()).collect(),
+            start: Start::new(),
+            ends: (0..size).map(|_| End::new()).collect(),
             starting: Event::new(fits),
             ending: Event::new(fits),
             process: ProcessToken::current(),
-            outer: Mutex::new(None),
+            ranks: AtomicPtr::new(Arc::as_ptr(&ranks).cast_mut()),
+            errors: Mutex::default(),
+            outer: AtomicPtr::default(),
         });
         let makes = Box::new(makes);
-        let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
+        let current = Mutex::new(Current { ranks: None, number: 0 });
+        let mut pool = Self { shared, current, makes, threads: vec![] };
         let refused =
             |error| Error::Launch(LaunchError::Thread { rank: Rank(0), reason: of_thread(&error) });
         let starting = ManyThreadStart::of(size).map_err(refused)?;
@@ -245,12 +459,12 @@ impl Pool {
             );
         }
         drop(starting);
-        *pool.locked() = Some(ranks);
+        pool.locked().ranks = Some(ranks);
         Ok(pool)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Arc<Ranks>>> {
-        self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of PEs.
@@ -302,6 +516,9 @@ impl Pool {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe) -> Result<R, E> + Sync,
     {
+        if const { fits::<R, E>() } {
+            return self.run_inline(program);
+        }
         collect(vec![(); self.size()], |pe, ()| program(pe), |program| self.region(program))
     }
 
@@ -324,50 +541,114 @@ impl Pool {
         collect(inputs, program, |program| self.region(program))
     }
 
+    /// Passes a turn to `body`, which runs the region.
+    fn turn(
+        &self,
+        body: &mut dyn FnMut(&mut Turn<'_>) -> Result<(), Errors>,
+    ) -> Result<(), Failed> {
+        let of_pool = |error| Err(Failed { culprit: None, error });
+        let Self { shared, makes, .. } = self;
+        if !shared.process.is_current() {
+            return of_pool(Error::Forked); // the threads belong to the parent
+        }
+        if shared.waits_for(INSIDE.get()) {
+            return of_pool(Error::Launch(LaunchError::Nested));
+        }
+        let mut turn = Turn { shared, current: self.locked(), pe: None };
+        let ranks = match &mut turn.current.ranks {
+            Some(ranks) => ranks,
+            none => {
+                let ranks = match makes() {
+                    Ok(ranks) => none.insert(ranks),
+                    Err(error) => return of_pool(error),
+                };
+                shared.ranks.store(Arc::as_ptr(ranks).cast_mut(), Relaxed);
+                ranks
+            }
+        };
+        match ranks.enter(Rank(0)) {
+            Ok(pe) => turn.pe = pe,
+            Err(error) if ranks.job.is_poisoned() => return Err(turn.fail(vec![(Rank(0), error)])),
+            Err(error) => return of_pool(error),
+        }
+        body(&mut turn).map_err(|errors| turn.fail(errors))
+    }
+
     /// Runs a program on all PEs, in one region.
     fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
-        let of_pool = |error| Failed { culprit: None, error };
-        if !self.shared.process.is_current() {
-            return Err(of_pool(Error::Forked)); // the threads belong to the parent
+        /// # Safety
+        /// The program is a `&Program`.
+        unsafe fn call(program: *const (), pe: &Pe, _: *mut ()) -> Result<(), String> {
+            // SAFETY: by the contract of this function.
+            let program = unsafe { *program.cast::<&Program<'_>>() };
+            program(pe)
         }
-        let outer = enclosing();
-        if self.shared.waits_for(outer.clone()) {
-            return Err(of_pool(Error::Launch(LaunchError::Nested)));
-        }
-        let mut current = self.locked();
-        let ranks = match &mut *current {
-            Some(ranks) => ranks,
-            none => none.insert((self.makes)().map_err(of_pool)?),
-        };
-        ranks.ensure_not_held_elsewhere(Rank(0)).map_err(of_pool)?;
-        ranks.job.begin_region();
-        let region = Region { program, ranks, errors: Mutex::default() };
-        self.shared.outer().clone_from(&outer);
-        enter(Some(Arc::clone(&self.shared)));
-        // SAFETY: the region lives until `end` has returned, because nothing here panics before:
-        // `run` catches the panics of a PE. A child that the program forks has none of the threads.
-        unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
-        let fingerprint = region.run(Rank(0));
-        if !self.shared.process.is_current() {
-            enter(outer);
-            return Err(of_pool(Error::Forked)); // the program has forked this child
-        }
-        let same = self.shared.end(fingerprint);
-        enter(outer);
-        *self.shared.outer() = None;
-        let errors = region.errors.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !same && errors.is_empty() {
-            ranks.compare_calls();
-        }
-        if errors.is_empty() && !ranks.job.is_poisoned() {
-            return Ok(());
-        }
-        let failed = ranks.first_cause(errors);
-        *current = None;
-        drop(current); // a kept value may use the pool when it is dropped
-        kept::forget_ended();
-        Err(failed)
+        // SAFETY: a program is `Sync`, and stores its results itself.
+        self.turn(&mut |turn| unsafe { turn.run(program, call) }.1)
     }
+
+    /// Runs a program on all PEs in one region, with its results in the lines of the PEs.
+    fn run_inline<R, E, F>(&self, program: F) -> Result<Results<R>, E>
+    where
+        R: Send,
+        E: From<Error> + fmt::Display + Send,
+        F: Fn(&Pe) -> Result<R, E> + Sync,
+    {
+        /// # Safety
+        /// The program is an `F`, and there is room for the result.
+        unsafe fn call<R, E: fmt::Display, F: Fn(&Pe) -> Result<R, E>>(
+            program: *const (),
+            pe: &Pe,
+            result: *mut (),
+        ) -> Result<(), String> {
+            let result = result.cast::<InlineResult<R, E>>();
+            // SAFETY: by the contract of this function.
+            let program = unsafe { &*program.cast::<F>() };
+            // SAFETY: as above.
+            unsafe { result.write(None) };
+            let own = program(pe).map_err(Box::new);
+            let ended = own.as_ref().map(drop).map_err(|error| error.to_string());
+            // SAFETY: as above; what this overwrites needs no drop.
+            unsafe { result.write(Some(own)) };
+            ended
+        }
+        // The program and what a failed region leaves are dropped after the turn, because they may
+        // use the pool then.
+        let mut program = Some(program);
+        let (mut results, mut left) = (None, Vec::new());
+        let ended = self.turn(&mut |turn| {
+            let moved = program.take().expect("a turn has one region");
+            // SAFETY: a program is `Sync`, and its results are `Send`.
+            let (moved, ended) = unsafe { turn.run(moved, call::<R, E, F>) };
+            program = Some(moved);
+            let of_ends = turn.shared.ends.iter().map(|end| {
+                let result = end.result.get().cast::<InlineResult<R, E>>();
+                // SAFETY: all PEs have left the region, and `call` has stored a result if it has
+                // run. It is read once, because the next region stores another one.
+                if end.has_run.get() { unsafe { result.read() } } else { None }
+            });
+            match ended {
+                Ok(()) => results = Some(results_of(Ok(()), of_ends)),
+                // In a forked child, the results of other PEs may be incomplete copies.
+                Err(_) if !turn.shared.process.is_current() => {}
+                Err(_) => left = of_ends.collect(),
+            }
+            ended
+        });
+        match results {
+            Some(results) => results,
+            None => results_of(ended, left.into_iter()),
+        }
+    }
+}
+
+/// The result of a PE in its line; `None` while the program runs, and after it has panicked. An error
+/// is large.
+type InlineResult<R, E> = Option<Result<R, Box<E>>>;
+
+/// Returns whether a result has room there.
+const fn fits<R, E>() -> bool {
+    size_of::<InlineResult<R, E>>() <= 8 * RESULT_WORDS && align_of::<InlineResult<R, E>>() <= 8
 }
 
 impl Drop for Pool {
@@ -377,15 +658,15 @@ impl Drop for Pool {
             let _ = ManuallyDrop::new(std::mem::take(&mut self.threads));
             return;
         }
-        let ranks = self.locked().take();
-        let forgotten =
-            catch_unwind(AssertUnwindSafe(|| ranks.map(|ranks| ranks.forget_kept(Rank(0)))));
-        // SAFETY: there is no region.
-        unsafe { self.shared.start(ptr::null_mut()) };
+        let ranks = self.locked().ranks.take();
+        let forget = || ranks.as_ref().map(|ranks| ranks.forget_kept(Rank(0)));
+        let forgotten = catch_unwind(AssertUnwindSafe(forget));
+        self.shared.start(OVER);
         for thread in self.threads.drain(..) {
             // The thread catches the panics of programs, and does not panic itself.
             let _ = thread.join();
         }
+        drop(ranks);
         if let Err(panic) = forgotten {
             if thread::panicking() { discard(panic) } else { resume_unwind(panic) }
         }

@@ -171,17 +171,6 @@ impl Ranks {
         Ok(Some(pe))
     }
 
-    /// Fails with [`LaunchError::HeldElsewhere`] if another thread has handles on the PE of this
-    /// rank.
-    pub(crate) fn ensure_not_held_elsewhere(&self, rank: Rank) -> Result<()> {
-        match &*self.place(rank) {
-            Place::Held(held) if held.on_this_thread().is_none() => {
-                Err(LaunchError::HeldElsewhere { rank }.into())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Takes a PE back from the thread that ran it.
     pub(crate) fn leave(&self, pe: Pe) {
         let rank = pe.world().rank();
@@ -245,48 +234,61 @@ impl Ranks {
         }
     }
 
-    /// Runs a program on the PE of this rank to its end, on the calling thread. Returns the
-    /// fingerprint of all the PE's calls so far.
+    /// Runs a program on the PE of this rank to its end, on the calling thread.
     pub(crate) fn run(
         self: &Arc<Self>,
         rank: Rank,
         program: &Program<'_>,
         ending: Ending,
-    ) -> Result<u64> {
+    ) -> Result<()> {
         let ended = catch_unwind(AssertUnwindSafe(|| {
             kept::forget_ended();
             let pe = self.enter(rank)?.expect("one thread runs a PE");
             let ended = self.run_entered(&pe, program, ending);
-            let fingerprint = pe.state().endpoint.fingerprint();
             self.leave(pe);
-            ended.map(|()| fingerprint)
+            ended.map_err(|error| *error)
         }));
         ended.unwrap_or_else(|panic| Err(failed_by(&self.job, rank, panic)))
     }
 
-    fn run_entered(&self, pe: &Pe, program: &Program<'_>, ending: Ending) -> Result<()> {
-        let (job, rank) = (&*self.job, pe.world().rank());
+    /// Runs a program on a PE of the calling thread. An error is boxed, because it is large, and
+    /// each region passes this result on.
+    pub(crate) fn run_entered(
+        &self,
+        pe: &Pe,
+        program: &dyn Fn(&Pe) -> Result<(), String>,
+        ending: Ending,
+    ) -> Result<(), Box<Error>> {
+        let rank = pe.world().rank();
         let ended = catch_unwind(AssertUnwindSafe(|| {
             // The text of the program's own error is the reason that is reported to the others.
             program(pe).map_err(|reason| Error::PeFailed { rank, reason })?;
-            pe.end(ending)
+            pe.end(ending).map_err(Box::new)
         }));
-        let ended = match ended {
+        match ended {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
+            ended => Err(Box::new(self.failed_on(pe, ended))),
+        }
+    }
+
+    /// Fails the job because a PE's program has not ended well. Returns the PE's error.
+    #[cold]
+    fn failed_on(&self, pe: &Pe, ended: Result<Result<(), Box<Error>>, Panic>) -> Error {
+        let (job, rank) = (&*self.job, pe.world().rank());
+        let error = match ended {
+            Ok(ended) => {
+                let error = *ended.expect_err("it has not ended well");
                 let reason = match &error {
                     Error::PeFailed { rank: of, reason } if *of == rank => reason.clone(),
                     error => error.to_string(),
                 };
                 job.poison(&Failure::Pe { rank, reason });
-                Err(error)
+                error
             }
-            Err(panic) => Err(failed_by(job, rank, panic)),
+            Err(panic) => failed_by(job, rank, panic),
         };
-        if ended.is_err() {
-            pe.abandon();
-        }
-        ended
+        pe.abandon();
+        error
     }
 
     /// Fails the job because the calls of its PEs, which no thread runs, do not match.

@@ -32,8 +32,8 @@ use crate::{Error, Pe, Result, error::LaunchError};
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Results<R> {
-    /// The PEs of this process, in order.
-    ranks: Vec<Rank>,
+    /// The PEs of this process, in order; `None` if they are the first ones.
+    ranks: Option<Vec<Rank>>,
     /// The result of each of them.
     values: Vec<R>,
 }
@@ -42,7 +42,17 @@ impl<R> Results<R> {
     /// Returns the result of a PE; `None` if it did not run in this process.
     #[must_use]
     pub fn get(&self, rank: Rank) -> Option<&R> {
-        self.ranks.binary_search(&rank).ok().map(|at| &self.values[at])
+        match &self.ranks {
+            Some(ranks) => ranks.binary_search(&rank).ok().map(|at| &self.values[at]),
+            None => self.values.get(rank.index()),
+        }
+    }
+
+    /// Returns the PEs of this process, in order.
+    fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<R> {
+        let ranks = self.ranks.clone();
+        (0..self.values.len())
+            .map(move |at| ranks.as_ref().map_or(Rank::new(at), |ranks| ranks[at]))
     }
 
     /// Returns the results in the order of the ranks.
@@ -52,12 +62,12 @@ impl<R> Results<R> {
 
     /// Returns the results in the order of the ranks, each with its PE's rank.
     pub fn ranked(&self) -> impl ExactSizeIterator<Item = (Rank, &R)> {
-        self.ranks.iter().copied().zip(&self.values)
+        self.ranks().zip(&self.values)
     }
 
     /// As [`Results::ranked`], for results that are moved out.
     pub fn into_ranked(self) -> impl ExactSizeIterator<Item = (Rank, R)> {
-        self.ranks.into_iter().zip(self.values)
+        self.ranks().zip(self.values)
     }
 
     /// Returns the results in the order of the ranks.
@@ -136,7 +146,7 @@ impl<R: PartialEq<S>, S> PartialEq<Vec<S>> for Results<R> {
 /// As a list of the results, or as a map from ranks to results if some PEs did not run here.
 impl<R: fmt::Debug> fmt::Debug for Results<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.ranks.iter().enumerate().all(|(at, rank)| rank.index() == at) {
+        if self.ranks.is_none() {
             return self.values.fmt(f);
         }
         f.debug_map().entries(self.ranked()).finish()
@@ -172,7 +182,8 @@ pub(crate) fn one_for_each<T>(pes: usize, inputs: impl IntoIterator<Item = T>) -
     }
 }
 
-/// The input and the result of one PE.
+/// The input and the result of one PE, on separate lines.
+#[repr(align(128))]
 struct Place<T, R, E> {
     input: Option<T>,
     result: Option<Result<R, E>>,
@@ -215,20 +226,36 @@ where
         lock(place).result = Some(result);
         ended
     });
-    let places = places.into_iter();
-    let mut results = places.map(|place| {
+    let results = places.into_iter().map(|place| {
         let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
         discard(place.input);
-        place.result
+        place.result.map(|result| result.map_err(Box::new))
     });
+    results_of(ended, results)
+}
+
+/// Returns the results of a run that has `ended`, from those of each PE.
+pub(crate) fn results_of<R, E: From<Error>>(
+    ended: Result<(), Failed>,
+    mut results: impl Iterator<Item = Option<Result<R, Box<E>>>>,
+) -> Result<Results<R>, E> {
     match ended {
         Ok(()) => {
             // PEs in other processes have no result here.
-            let results = (0..).map(Rank).zip(results);
-            let here =
-                results.filter_map(|(rank, result)| Some(result?.map(|result| (rank, result))));
-            let (ranks, values) = here.collect::<Result<(Vec<_>, Vec<_>), E>>()?;
-            Ok(Results { ranks, values })
+            let (mut ranks, mut values) = (None, Vec::with_capacity(results.size_hint().0));
+            for (rank, result) in (0..).map(Rank).zip(results) {
+                let Some(result) = result else {
+                    ranks.get_or_insert_with(|| (0..rank.0).map(Rank).collect::<Vec<_>>());
+                    continue;
+                };
+                if let Some(ranks) = &mut ranks {
+                    ranks.push(rank);
+                }
+                values.push(result.map_err(|error| *error)?);
+            }
+            let are_first =
+                |ranks: &Vec<Rank>| ranks.last().is_none_or(|last| last.index() < ranks.len());
+            Ok(Results { ranks: ranks.filter(|ranks| !are_first(ranks)), values })
         }
         Err(Failed { culprit, error }) => {
             // Each is dropped separately: if one panics, the others are dropped all the same.
@@ -236,7 +263,7 @@ where
             for rank in 0.. {
                 match results.next() {
                     None => break,
-                    Some(Some(Err(error))) if culprit == Some(Rank(rank)) => own = Some(error),
+                    Some(Some(Err(error))) if culprit == Some(Rank(rank)) => own = Some(*error),
                     Some(other) => discard(other),
                 }
             }
@@ -247,7 +274,11 @@ where
 
 #[test]
 fn results_of_some_pes_are_found_by_rank() {
-    let of = |ranks: [u32; 2]| Results { ranks: ranks.map(Rank).into(), values: vec!['b', 'd'] };
+    let of = |ranks: [u32; 2]| {
+        let of_rank =
+            |rank| ranks.contains(&rank).then_some(if rank == ranks[0] { 'b' } else { 'd' });
+        results_of::<_, Error>(Ok(()), (0..5).map(|rank| of_rank(rank).map(Ok))).unwrap()
+    };
     let results = of([1, 3]);
     assert_eq!((results[1], results[Rank(3)], results.len()), ('b', 'd', 2));
     assert_eq!([0, 2, 4].map(|rank| results.get(Rank(rank))), [None; 3]);

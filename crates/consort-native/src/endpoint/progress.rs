@@ -135,10 +135,17 @@ impl Endpoint {
         self.rolled.get() ^ self.sequence.get().rotate_left(32)
     }
 
-    /// Records that this PE makes no more calls in this team until the next region. Peers that wait
-    /// for such a call then fail.
-    pub fn mark_finished(&self) {
+    /// Records that this PE makes no more calls in this team. Peers that wait for such a call then
+    /// fail.
+    fn mark_finished(&self) {
         self.group().finish(self.sequence.get());
+    }
+
+    /// As [`Endpoint::finish`], until the next region, and without a comparison of calls. `number` is
+    /// that of the current region, which would otherwise be read from memory that another PE has just
+    /// written.
+    pub fn finish_region(&self, number: u64) {
+        self.group().finish_region(number, self.sequence.get());
     }
 
     /// Compares this PE's recent calls with its peers'.
@@ -146,7 +153,8 @@ impl Endpoint {
         self.group().check_peers(self.calls.get(), self.sequence.get());
     }
 
-    /// Like [`Endpoint::mark_finished`], and compares this PE's calls with its peers'.
+    /// Records that this PE makes no more calls in this team, and compares its calls with its peers'.
+    /// Peers that wait for such a call then fail.
     ///
     /// # Errors
     /// When this PE is the first to detect that calls did not match, or that a finished peer has
@@ -252,7 +260,7 @@ mod tests {
                     end.check_peers();
                 }
                 is_over.store(job.is_poisoned() || begun.elapsed() > LIMIT, SeqCst);
-                job.begin_region();
+                job.begin_region(region as u64 + 1);
                 meet(2 * region + 1);
             }
         });

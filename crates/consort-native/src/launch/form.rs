@@ -136,7 +136,7 @@ impl SegmentForm {
         let header = SegmentRef::<Header>::new(segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
         header.file_end.store(segment.bytes() as u64, Relaxed);
-        header.region.store(1, Relaxed);
+        header.region.number.store(1, Relaxed);
         if config.senders_fence() {
             header.sleepers.let_senders_fence();
         }

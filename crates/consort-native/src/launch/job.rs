@@ -248,13 +248,14 @@ impl Job {
     }
 
     pub(crate) fn region(&self) -> u64 {
-        self.header.region.load(Relaxed)
+        self.header.region.number.load(Relaxed)
     }
 
-    /// Begins the next parallel region. All PEs must have ended the previous one, and must learn of
-    /// this one only after the caller has called this.
-    pub fn begin_region(&self) {
-        self.header.region.store(self.region() + 1, Relaxed);
+    /// Begins the parallel region of this number, which is greater than those of earlier ones. All
+    /// PEs must have ended the previous one, and must learn of this one only after the caller has
+    /// called this.
+    pub fn begin_region(&self, number: u64) {
+        self.header.region.number.store(number, Relaxed);
     }
 
     /// Returns the job's number among the jobs of this process.

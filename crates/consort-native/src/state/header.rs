@@ -17,11 +17,18 @@ pub(crate) struct Header {
     pub(crate) epoch_ns: AtomicU64,
     /// In a file that holds only this job, the offset at which the used part ends.
     pub(crate) file_end: AtomicU64,
-    /// The number of the parallel region that the PEs are in, counted from 1.
-    pub(crate) region: AtomicU64,
     /// The latest time at which a PE was run for the first time, in nanoseconds since the job
     /// began.
     pub(crate) last_first_arrival_ns: AtomicU64,
+    pub(crate) region: Region,
+}
+
+/// The parallel region that the PEs are in, on a separate line: one PE stores it in each region, and
+/// the others read the rest of the header.
+#[repr(C, align(128))]
+pub(crate) struct Region {
+    /// Its number, counted from 1; 0 outside of regions.
+    pub(crate) number: AtomicU64,
 }
 
 /// The value of [`PeState::absent_since`] before any thread has run the PE.

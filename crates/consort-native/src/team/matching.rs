@@ -17,7 +17,12 @@ impl Group {
     /// Records that this member makes no more calls. `end` is the sequence number after its last
     /// call.
     pub(crate) fn finish(&self, end: u64) {
-        self.memory.finish(self.rank, self.job.region(), end);
+        self.finish_region(self.job.region(), end);
+    }
+
+    /// As [`Group::finish`], in the region of this number.
+    pub(crate) fn finish_region(&self, number: u64, end: u64) {
+        self.memory.finish(self.rank, number, end);
     }
 
     /// Returns whether all other near members have begun this member's call `call`.

@@ -52,7 +52,15 @@ pub(crate) fn forget(owner: &ThreadBoundPe) {
 }
 
 /// Drops the values on the calling thread of PEs that run no more.
+#[inline]
 pub(crate) fn forget_ended() {
+    if access(|kept| !kept.is_empty()) == Some(true) {
+        forget_ended_of_some();
+    }
+}
+
+#[cold]
+fn forget_ended_of_some() {
     let gone: Option<Vec<OfPe>> =
         access(|kept| kept.extract_if(.., |of_pe| of_pe.owner.is_over()).collect());
     drop(gone);

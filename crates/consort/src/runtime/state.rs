@@ -192,6 +192,9 @@ impl State {
 
     /// Waits until all nonblocking calls of this PE in this team are complete.
     pub(crate) fn drain(&self) -> Result<()> {
+        if self.presence.get() == 0 {
+            return Ok(()); // no operation has been pending since the last call
+        }
         let _inside = self.go_inside()?;
         let drained = self.endpoint.await_own(u64::MAX);
         drained.map_err(|_| Error::of_job(self.endpoint.job()))

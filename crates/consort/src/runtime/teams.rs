@@ -53,6 +53,11 @@ impl Teams {
         self.messages.borrow_mut().insert(pair, number);
     }
 
+    /// Returns whether there are states for messages.
+    pub(crate) fn have_messages(&self) -> bool {
+        !self.messages.borrow().is_empty()
+    }
+
     /// Returns the states for messages that PE `from` sends.
     pub(crate) fn messages_of(&self, from: Rank) -> Vec<&State> {
         let messages = self.messages.borrow();

@@ -290,3 +290,125 @@ fn threads_have_the_name_of_their_job() {
 const _: () = is_safe::<(Pool, consort::Job, consort::Barrier, JobBuilder)>();
 
 const fn is_safe<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+
+/// Counts its values: a program and a result that are small, or too large for a cache line.
+struct Counted<'c, const WORDS: usize> {
+    count: &'c AtomicU64,
+    words: [u64; WORDS],
+}
+
+impl<'c, const WORDS: usize> Counted<'c, WORDS> {
+    fn new(count: &'c AtomicU64, word: u64) -> Self {
+        count.fetch_add(1, Relaxed);
+        Self { count, words: [word; WORDS] }
+    }
+}
+
+impl<const WORDS: usize> Drop for Counted<'_, WORDS> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Runs a program and takes results of these sizes, in regions that succeed and that fail.
+fn moves_and_drops_once<const PROGRAM: usize, const RESULT: usize>() {
+    let pool = pool(3);
+    let (programs, results) = (AtomicU64::new(0), AtomicU64::new(0));
+    for round in 0..40 {
+        let own = Counted::<PROGRAM>::new(&programs, round);
+        let ended = pool.try_run(|pe| -> Result<_, Error> {
+            assert_eq!(own.words, [round; PROGRAM]);
+            let rank = pe.world().rank();
+            let result = Counted::<RESULT>::new(&results, u64::from(rank.0) + round);
+            match (round % 4, rank) {
+                (1, Rank(1)) => Err(CallError::Taken.into()),
+                (2, Rank(0)) => panic!("on purpose"),
+                _ => Ok(result),
+            }
+        });
+        match ended {
+            Ok(taken) => {
+                assert_eq!((round % 4 == 0 || round % 4 == 3, results.load(Relaxed)), (true, 3));
+                let words = (0..).map(|rank| [rank + round; RESULT]);
+                assert!(taken.iter().map(|result| result.words).eq(words.take(3)));
+            }
+            Err(_) => {
+                assert_eq!((round % 4 == 1 || round % 4 == 2, programs.load(Relaxed)), (true, 1))
+            }
+        }
+        drop(own);
+        assert_eq!((programs.load(Relaxed), results.load(Relaxed)), (0, 0));
+        // A program that owns what it captures is dropped with its region.
+        let own = Counted::<PROGRAM>::new(&programs, round);
+        let sums = pool.run(move |pe| {
+            let own = &own;
+            pe.world().all_reduce(own.words[0], Sum)
+        });
+        let sums = sums.expect("a region");
+        assert_eq!((sums.into_vec(), programs.load(Relaxed)), (vec![3 * round; 3], 0));
+    }
+}
+
+#[test]
+fn programs_and_results_of_each_size_are_dropped_once() {
+    moves_and_drops_once::<1, 1>();
+    moves_and_drops_once::<1, 9>();
+    moves_and_drops_once::<9, 1>();
+    moves_and_drops_once::<9, 9>();
+}
+
+/// A program and a result may use their pool when they are dropped, after the region.
+#[test]
+fn what_a_region_leaves_may_use_the_pool() {
+    struct Uses<'p>(&'p Pool, &'p AtomicU64);
+    impl Drop for Uses<'_> {
+        fn drop(&mut self) {
+            let Self(pool, count) = self;
+            let sizes = pool.run(|pe| Ok(pe.world().size())).expect("a region");
+            count.fetch_add(sizes.iter().sum::<usize>() as u64, Relaxed);
+        }
+    }
+    let (pool, count) = (&pool(2), &AtomicU64::new(0));
+    let program = Uses(pool, count);
+    let results = pool.run(move |_| {
+        let _program = &program;
+        Ok(Uses(pool, count))
+    });
+    assert_eq!(count.load(Relaxed), 4, "the program is dropped");
+    drop(results);
+    assert_eq!(count.load(Relaxed), 12, "and the results");
+    let program = Uses(pool, count);
+    let failed = pool.run(move |pe| {
+        let _program = &program;
+        let rank = pe.world().rank();
+        if rank == Rank(0) { Ok(Uses(pool, count)) } else { Err(CallError::Taken.into()) }
+    });
+    assert!(failed.is_err());
+    assert_eq!(count.load(Relaxed), 20);
+}
+
+/// A pool's thread runs the destructor of a kept value after the pool of an outer region is gone.
+#[test]
+fn kept_value_runs_a_region_after_the_outer_pool_is_gone() {
+    struct RunsOne;
+    impl Drop for RunsOne {
+        fn drop(&mut self) {
+            let sizes = pool(2).run(|pe| Ok(pe.world().size())).expect("a region");
+            assert_eq!(sizes, [2, 2]);
+            ENDED.fetch_add(1, Relaxed);
+        }
+    }
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    let inner = pool(2);
+    let outer = pool(1);
+    let begun = outer.run(|_| {
+        inner.run(|pe| {
+            pe.keep(|_| Ok::<_, Error>(RunsOne))?;
+            Ok(())
+        })
+    });
+    begun.expect("a region in a region");
+    drop(outer);
+    drop(inner);
+    assert_eq!(ENDED.load(Relaxed), 2);
+}
