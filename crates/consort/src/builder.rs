@@ -74,7 +74,7 @@ pub struct JobBuilder {
 }
 
 /// The policy for placing PEs on cores.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pinning {
     Placed,
     Pinned,

@@ -160,6 +160,11 @@ impl Yields {
         contended || long || budget.avoids_yields()
     }
 
+    /// Returns whether another thread has run on the core during the wait.
+    pub fn are_contended(&self) -> bool {
+        self.contended
+    }
+
     /// Yields the core once.
     pub fn yield_now(&mut self) {
         let begun = Instant::now();

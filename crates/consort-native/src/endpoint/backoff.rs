@@ -243,6 +243,9 @@ impl Backoff<'_> {
             }
             (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
                 yields.yield_now();
+                if yields.are_contended() {
+                    self.endpoint.leave_shared_processor();
+                }
                 if config.fits() { POLLS_PER_YIELD } else { 0 }
             }
             _ => POLLS_PER_YIELD,
@@ -261,6 +264,7 @@ impl Backoff<'_> {
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
+        self.endpoint.leave_shared_processor();
         let most = match job.silence() {
             None => {
                 let next = job.config().check_interval() * (self.checks + 1);

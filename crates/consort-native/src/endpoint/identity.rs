@@ -43,6 +43,8 @@ pub(super) struct Pe {
     /// Callbacks that run while a call waits.
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
     pub(super) budget: Cell<SpinBudget>,
+    /// When the PE last left a processor on which another PE waited.
+    pub(super) moved: Cell<Option<Instant>>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
     pub(super) detector: RefCell<DeadlockDetector>,
@@ -99,6 +101,7 @@ impl Endpoint {
             engine: Arc::default(),
             callbacks: RefCell::default(),
             budget: Cell::new(SpinBudget::new(job.config().fits())),
+            moved: Cell::new(None),
             limit: Cell::new(None),
             detector: RefCell::default(),
             shared_handles: Tally::default(),

@@ -6,10 +6,12 @@
 //! | `numbering` | numbers and begins calls |
 //! | `progress` | drives nonblocking calls, and does work for peers |
 //! | `waits`, `backoff` | waiting |
+//! | `placement` | leaves a processor on which another PE waits |
 
 mod backoff;
 pub(crate) mod identity;
 mod numbering;
+mod placement;
 mod progress;
 mod waits;
 

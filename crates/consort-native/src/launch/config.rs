@@ -47,6 +47,8 @@ pub struct Config {
     pub joining: Option<Duration>,
     /// Whether errors contain the file and line of a call.
     pub names_places: bool,
+    /// Whether a PE leaves a processor on which another PE waits.
+    pub places: bool,
     /// The job's name, for messages and threads; empty if it has none.
     pub name: String,
 }
@@ -69,6 +71,7 @@ impl Config {
             helpers: false,
             joining: None,
             names_places: true,
+            places: true,
             name: String::new(),
         }
     }

@@ -48,6 +48,9 @@ pub(crate) struct PeState {
     pub(crate) heartbeat: Heartbeat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
+    /// The processor on which the PE last waited while another thread ran there, or slept, plus 1; 0
+    /// if it has not.
+    pub(crate) processor: AtomicU32,
     /// When the last thread that ran the PE left, in nanoseconds since the job began.
     /// [`NEVER_PRESENT`] if no thread has run the PE, [`PRESENT`] while a thread runs it.
     pub(crate) absent_since: AtomicU64,

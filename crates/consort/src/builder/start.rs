@@ -226,6 +226,7 @@ impl JobBuilder {
             heap_align,
             statics_bytes,
             names_places,
+            places: self.pinning != Pinning::System,
             memory,
             first_step,
             helpers,

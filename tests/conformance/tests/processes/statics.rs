@@ -87,6 +87,7 @@ pub(crate) fn run() -> ExitCode {
         helpers: false,
         joining: None,
         names_places: true,
+        places: true,
         name: String::new(),
     };
     let job: Arc<Job> = Job::of_processes(config, &member).expect("a job");
