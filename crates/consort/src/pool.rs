@@ -23,11 +23,12 @@ use std::{
         },
     },
     thread::{self, JoinHandle},
+    time::Instant,
 };
 
 use consort_fabric::Rank;
 use consort_machine::{ProcessToken, advice::of_thread, discard, threads::ManyThreadStart};
-use consort_native::Event;
+use consort_native::{Event, Job};
 
 use crate::{
     Error, Pe, Result,
@@ -187,6 +188,8 @@ struct Member<'s> {
     rank: Rank,
     /// The PE, with the PEs of its job; `None` before its first region, and after one has failed.
     pe: Option<(Arc<Ranks>, Pe)>,
+    /// When the thread last left a processor on which another PE waited.
+    moved: Cell<Option<Instant>>,
 }
 
 impl Member<'_> {
@@ -196,9 +199,14 @@ impl Member<'_> {
         let Shared { start, ends, starting, ending, .. } = shared;
         let (mut last, own) = (0, &ends[rank.index()]);
         loop {
-            last = starting.wait(|| {
+            let begun = || {
                 // Acquire: pairs with the release in `Shared::start`.
                 Some(start.number.load(Acquire)).filter(|&number| number != last)
+            };
+            last = starting.wait_then(begun, || {
+                if let Some((ranks, _)) = &self.pe {
+                    ranks.job.leave_shared_processor(rank, &self.moved);
+                }
             });
             if last == OVER {
                 return;
@@ -257,7 +265,7 @@ impl Shared {
     /// Runs regions on the thread of a PE until the end of the pool.
     fn work(&self, rank: Rank) {
         INSIDE.set(self);
-        let mut member = Member { shared: self, rank, pe: None };
+        let mut member = Member { shared: self, rank, pe: None, moved: Cell::new(None) };
         member.run_regions();
         if self.process.is_current() {
             member.give_up();
@@ -323,11 +331,15 @@ impl Shared {
 
     /// Waits until all other PEs have left the region of this number. Returns whether each of them
     /// has succeeded, and all their calls have this fingerprint.
-    fn end(&self, number: u64, fingerprint: u64) -> bool {
+    fn end(&self, job: &Job, number: u64, fingerprint: u64) -> bool {
         let mut is_good = true;
         for end in &self.ends[1..] {
             // Acquire: pairs with the release in `run_regions`.
-            self.ending.wait(|| (end.number.load(Acquire) == number).then_some(()));
+            let ended = || (end.number.load(Acquire) == number).then_some(());
+            // The others learn where this PE waits; it has the lowest rank, so it stays there.
+            self.ending.wait_then(ended, || {
+                job.leave_shared_processor(Rank(0), &Cell::new(None));
+            });
             is_good &= !end.has_failed.get() && end.fingerprint.get() == fingerprint;
         }
         is_good
@@ -390,7 +402,7 @@ impl Turn<'_> {
         if !shared.process.is_current() {
             return Err(vec![(Rank(0), Error::Forked)]); // the program has forked this child
         }
-        let is_good = shared.end(number, *ended.as_ref().unwrap_or(&0));
+        let is_good = shared.end(&ranks.job, number, *ended.as_ref().unwrap_or(&0));
         if is_good && ended.is_ok() && !ranks.job.is_poisoned() {
             shared.set_outer(ptr::null());
             return Ok(());
@@ -414,7 +426,7 @@ impl Turn<'_> {
         shared.start.call.set(None);
         current.number += 1;
         shared.start(current.number);
-        shared.end(current.number, 0);
+        shared.end(&ranks.job, current.number, 0);
         shared.set_outer(ptr::null());
         drop((ranks, current)); // a kept value may use the pool when it is dropped
         kept::forget_ended();

@@ -277,6 +277,12 @@ impl Backoff<'_> {
     }
 }
 
+impl Endpoint {
+    fn leave_shared_processor(&self) {
+        self.job.leave_shared_processor(self.pe.rank, &self.pe.moved);
+    }
+}
+
 /// Returns whether it is time to sleep. A wait for far PEs keeps yielding, regardless of earlier
 /// waits, because their packets wake no thread. A call may have many such waits.
 fn should_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {

@@ -119,9 +119,18 @@ impl Event {
     /// Waits until `test` returns `Some`.
     #[inline]
     pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
+        self.wait_then(test, || ())
+    }
+
+    /// As [`Event::wait`]. Calls `then` at the end of a wait in which other threads may have run here.
+    #[inline]
+    pub fn wait_then<T>(&self, test: impl Fn() -> Option<T>, then: impl FnOnce()) -> T {
         let budget = self.budget();
-        let found = poll(budget.polls(), &test);
-        let found = found.or_else(|| self.wait_long(budget, None, test));
+        let found = poll(budget.polls(), &test).or_else(|| {
+            let found = self.wait_long(budget, None, test);
+            then();
+            found
+        });
         found.expect("a wait without a limit ends when its test does")
     }
 
