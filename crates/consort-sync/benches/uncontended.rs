@@ -20,9 +20,9 @@ fn mutex<L: RawLock + Default>(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| *black_box(&mutex).lock() += 1);
 }
 
-/// The baseline that every program has.
+/// The baseline: the mutex of the standard library.
 #[divan::bench]
-fn mutex_of_std(bencher: Bencher<'_, '_>) {
+fn std_mutex(bencher: Bencher<'_, '_>) {
     let mutex = std::sync::Mutex::new(0_u64);
     bencher.bench_local(|| *black_box(&mutex).lock().expect("no thread panics") += 1);
 }

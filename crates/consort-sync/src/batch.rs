@@ -33,13 +33,13 @@ const HEAD: usize = 2;
 /// The largest closure in words; a larger one is boxed.
 const MOST: usize = 16;
 
-/// Moves a closure out of its words, and executes it with the data, or drops it if there is none.
+/// Moves a closure out of its words. Executes it with the data, or drops it if there is no data.
 type Take<T> = unsafe fn(*const u64, Option<&mut T>);
 
 /// # Safety
 /// The words hold a closure of this type, which is not used afterwards.
 unsafe fn take<T, F: FnOnce(&mut T)>(closure: *const u64, data: Option<&mut T>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let closure = unsafe { closure.cast::<F>().read() };
     if let Some(data) = data {
         closure(data);
@@ -71,7 +71,7 @@ impl<T> Closures<T> {
     /// When there is no room.
     #[inline]
     fn push<F: FnOnce(&mut T) + Send>(&mut self, closure: F) {
-        assert!(align_of::<F>() <= align_of::<u64>(), "it is boxed");
+        assert!(align_of::<F>() <= align_of::<u64>(), "a closure with a larger alignment is boxed");
         let count = size_of::<F>().div_ceil(size_of::<u64>());
         let room = &mut self.words.spare_capacity_mut()[..HEAD + count];
         let take: Take<T> = take::<T, F>;
@@ -84,7 +84,7 @@ impl<T> Closures<T> {
         unsafe { self.words.set_len(self.words.len() + HEAD + count) };
     }
 
-    /// Returns a word of a head.
+    /// Returns the word at this index, which belongs to a head.
     #[inline]
     fn head(&self, index: usize) -> usize {
         // SAFETY: the words of heads are initialized.
@@ -92,17 +92,18 @@ impl<T> Closures<T> {
         usize::try_from(word).unwrap_or(0)
     }
 
-    /// Takes all closures in order, and executes them with the data, or drops them without data.
+    /// Takes all closures in order, and executes them with the data, or drops them if there is no
+    /// data.
     ///
     /// # Panics
-    /// When one of them does. Those after it can be taken then.
+    /// When a closure panics. The closures after it can still be taken.
     #[inline]
     fn take_all(&mut self, mut data: Option<&mut T>) {
         while self.begin < self.words.len() {
             let (take, count) = (self.head(self.begin), self.head(self.begin + 1));
             let closure = self.words[self.begin + HEAD..].as_ptr().cast::<u64>();
             self.begin += HEAD + count;
-            // SAFETY: the word was made from such a function.
+            // SAFETY: the word holds the address of a function of this type.
             let take =
                 unsafe { mem::transmute::<*const (), Take<T>>(ptr::with_exposed_provenance(take)) };
             // SAFETY: the closure follows the head, and was not taken before.
@@ -131,22 +132,22 @@ impl<T> Drop for Closures<T> {
 /// # Safety
 /// `closures` comes from [`Batch::deliver`] with this type; no other thread uses the data.
 unsafe fn execute_batch<T>(shared: &SharedData<T>, closures: *mut (), above: *const Frame) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let mut closures = unsafe { Box::from_raw(closures.cast::<Closures<T>>()) };
     let take = |closures: &mut Closures<T>| {
-        let refuses = shared.is_poisoned();
-        let take = |data: &mut T| closures.take_all((!refuses).then_some(data));
-        // SAFETY: the caller's promise.
+        let is_poisoned = shared.is_poisoned();
+        let take = |data: &mut T| closures.take_all((!is_poisoned).then_some(data));
+        // SAFETY: guaranteed by the caller.
         unsafe { shared.execute(above, take) };
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let discard = |payload| unsafe { shared.discard(above, payload) };
     closures.take_each(take, discard);
 }
 
-/// Closures that are executed together, in order: some hundred, or fewer large ones. Adding one
-/// takes one or two nanoseconds and waits for no other thread. Other threads see the closures only
-/// when the batch is delivered.
+/// A batch of closures that are executed together, in order. It holds about a hundred small
+/// closures, or fewer large ones. Adding one takes one or two nanoseconds and waits for no other
+/// thread. Other threads see the closures only when the batch is delivered.
 ///
 /// ```
 /// use consort_sync::Delegate;
@@ -162,10 +163,10 @@ unsafe fn execute_batch<T>(shared: &SharedData<T>, closures: *mut (), above: *co
 /// });
 /// assert_eq!(counter.into_inner(), 4000);
 /// ```
-#[must_use = "a batch that is dropped is delivered"]
+#[must_use = "a batch delivers its closures when it is dropped"]
 pub struct Batch<'d, T, S: Scheme> {
     data: &'d DelegatedData<T, S>,
-    /// The process in which a server executes the closures; `None` if any thread may.
+    /// The process in which a server executes the closures; `None` if any thread may execute them.
     served_in: Option<ProcessToken>,
     closures: Closures<T>,
 }
@@ -178,12 +179,13 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
         Self { data, served_in, closures: Closures::new() }
     }
 
-    /// Returns whether nobody would execute the closures: in a forked child, without the server.
+    /// Returns whether no thread would execute the closures, because this is a forked child without
+    /// the server.
     fn is_lost(&self) -> bool {
         self.served_in.is_some_and(|process| !process.is_current())
     }
 
-    /// Adds a closure. If there is no room, delivers those before it.
+    /// Adds a closure. If there is no room, delivers the earlier closures first.
     ///
     /// # Panics
     /// As [`deliver`](Self::deliver).
@@ -210,15 +212,16 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
     /// Delivers the closures, as [`Delegate::detach`](crate::Delegate::detach) does.
     ///
     /// # Panics
-    /// When the caller is itself a closure with this data, or such a closure waits for it. The
-    /// closures are then dropped. In a forked child, as [`Server::apply`](crate::Server::apply).
+    /// When the caller is itself a closure on this data, or when such a closure waits for the
+    /// caller. The closures of the batch are then dropped. In a forked child, as
+    /// [`Server::apply`](crate::Server::apply).
     #[cold]
     #[track_caller]
     pub fn deliver(&mut self) {
         let closures = mem::replace(&mut self.closures, Closures::new());
         if !closures.words.is_empty() {
             assert!(!self.is_lost(), "{NO_SERVER}");
-            self.data.shared.refuse_circle();
+            self.data.shared.refuse_circular_wait();
             let closures = Box::into_raw(Box::new(closures));
             self.data.push(words(execute_batch::<T>, closures.cast()));
         }
@@ -226,8 +229,8 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
 }
 
 impl<T, S: Scheme> Drop for Batch<'_, T, S> {
-    /// Delivers the closures. Drops them in a thread that panics within a closure with this data,
-    /// and in a forked child without the server.
+    /// Delivers the closures. Drops them instead if this thread panics within a closure on this
+    /// data, or in a forked child without the server.
     fn drop(&mut self) {
         if !(self.is_lost() || thread::panicking() && self.data.shared.is_in_use_here()) {
             self.deliver();

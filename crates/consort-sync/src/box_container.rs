@@ -1,4 +1,4 @@
-//! Stacks and queues from the literature, for values of any type and any threads.
+//! Stacks and queues from the literature, for values of any type. Any thread can use them.
 
 #![expect(unsafe_code, reason = "passes values as the addresses of their boxes")]
 
@@ -9,8 +9,9 @@ use crate::{
     objects::{self, Container, Lcrq, Treiber, VALUES, WordContainer},
 };
 
-/// A stack or a queue from the literature, with each value in a box: a list of nodes under a
-/// scheme, or a lock-free one, [`Treiber`] or [`Lcrq`]. Dropping it drops the remaining values.
+/// A stack or a queue from the literature that keeps each value in a box. It is a list of nodes
+/// under a [scheme](crate::delegation), or lock-free: [`Treiber`] or [`Lcrq`]. Dropping it drops
+/// the remaining values.
 ///
 /// They pay off where many cores contend. On few cores [`Stack`](crate::Stack) and
 /// [`Queue`](crate::Queue) are faster.
@@ -41,7 +42,7 @@ use crate::{
 /// static STACK: std::sync::OnceLock<BoxContainer<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
 /// ```
 ///
-/// A borrowed value must live as long as the container's type says.
+/// A borrowed value must live at least as long as the lifetime in the container's type.
 ///
 /// ```compile_fail,E0597
 /// # use consort_sync::{BoxContainer, objects::Treiber};
@@ -59,9 +60,9 @@ pub struct BoxContainer<T, C: Container> {
     _values: PhantomData<Cell<T>>,
 }
 
-// SAFETY: a value is in one box, which one thread opens, after it was put: no scheme here has a
-// server, so none streams. Nobody has a reference to the value in the meantime. So values only move
-// between threads.
+// SAFETY: each value is in one box. One thread opens it, after it was put: no scheme here has a
+// server, so none streams its answers. No thread has a reference to the value in between. So values
+// only move between threads.
 unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for BoxContainer<T, C> {}
 
 impl<T, S: Serverless> BoxContainer<T, objects::Stack<S>> {
@@ -105,9 +106,9 @@ impl<T> Default for BoxContainer<T, Treiber> {
 }
 
 impl<T> BoxContainer<T, Lcrq> {
-    /// Creates an empty queue whose rings have `cells` cells, a power of two; `None` if the
-    /// processor exchanges no pairs of words, since addresses are then no valid
-    /// [values](Container::values).
+    /// Creates an empty queue whose rings have `cells` cells, a power of two. Returns `None` if the
+    /// processor cannot exchange pairs of words atomically, because an address is then too large
+    /// for a [value](Container::values).
     ///
     /// # Panics
     /// When the size is not a power of two.
@@ -119,7 +120,7 @@ impl<T> BoxContainer<T, Lcrq> {
 }
 
 impl<T, C: Container> BoxContainer<T, C> {
-    /// Wraps an empty container, whose values are all of [`VALUES`].
+    /// Wraps an empty container that accepts every value below [`VALUES`].
     const fn of(words: WordContainer<C>) -> Self {
         Self { words, _values: PhantomData }
     }
@@ -152,7 +153,7 @@ impl<T, C: Container> Drop for DropRemaining<'_, T, C> {
 
 impl<T, C: Container> Drop for BoxContainer<T, C> {
     fn drop(&mut self) {
-        let rest = DropRemaining(self); // drops the values after one whose destructor panics
+        let rest = DropRemaining(self); // drops the remaining values even if a destructor panics
         while rest.0.take().is_some() {}
     }
 }

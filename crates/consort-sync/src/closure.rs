@@ -18,8 +18,8 @@ use crate::{
     machine::MACHINE,
 };
 
-pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used it; \
-                                   `clear_poison` lets closures use it again";
+pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used the \
+                                   data; call `clear_poison` to use the data again";
 
 /// Data that one closure at a time uses.
 pub(crate) struct SharedData<T> {
@@ -33,8 +33,8 @@ pub(crate) struct SharedData<T> {
 
 /// A closure that a thread executes, for itself or for a thread that waits for it.
 pub(crate) struct Frame {
-    /// Identifies the data that the closure uses. The data's address would not do: data inside it
-    /// may have the same one.
+    /// Identifies the data that the closure uses. The address of the data is not enough, because
+    /// data nested in it may have the same address.
     poisoned: *const Word,
     /// The closure that waits for this one.
     above: *const Frame,
@@ -45,7 +45,8 @@ thread_local! {
     static FRAME: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// Returns the closure that this thread executes, for a request for which the thread waits.
+/// Returns the frame of the closure that this thread executes, or null. A request that the thread
+/// waits for carries it.
 pub(crate) fn frame() -> *const Frame {
     FRAME.get()
 }
@@ -103,20 +104,20 @@ impl<T> SharedData<T> {
     ) -> R {
         let frame = Frame { poisoned: &raw const self.poisoned, above };
         let before = FRAME.replace(&raw const frame);
-        let mut entered = FrameGuard { before, unless_it_returns: Some(self) };
-        // SAFETY: the caller's promise.
+        let mut entered = FrameGuard { before, on_panic: Some(self) };
+        // SAFETY: guaranteed by the caller.
         let result = closure(unsafe { &mut *self.data.get() });
-        entered.unless_it_returns = None;
+        entered.on_panic = None;
         result
     }
 
-    /// Drops a closure's panic payload within a frame, because that may use the data too.
+    /// Drops a closure's panic payload within a frame, because dropping it may use the data too.
     ///
     /// # Safety
     /// No other thread uses the data.
     #[cold]
     pub(crate) unsafe fn discard(&self, above: *const Frame, payload: Box<dyn Any + Send>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.execute(above, |_| discard(payload)) };
     }
 
@@ -128,14 +129,14 @@ impl<T> SharedData<T> {
         }
     }
 
-    /// Executes the closures for which no thread waits, before a closure for which `above` waits.
+    /// Executes the closures that no thread waits for. `above` is the frame that waits meanwhile.
     ///
     /// # Safety
     /// No other thread uses the data.
     #[inline(always)]
     pub(crate) unsafe fn catch_up(&self, above: *const Frame) {
         if !at_once(self.backlog.is_empty(&MACHINE)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.execute_backlog(above) };
         }
     }
@@ -150,7 +151,8 @@ impl<T> SharedData<T> {
     /// Executes a closure of the calling thread with the data.
     ///
     /// # Errors
-    /// The closure, if the data is poisoned: to be [refused](refuse) once others may use the data.
+    /// Returns the closure if the data is poisoned. The caller must [refuse](refuse) it, after it
+    /// has released the data.
     ///
     /// # Panics
     /// When the closure panics.
@@ -162,30 +164,32 @@ impl<T> SharedData<T> {
         &self,
         closure: F,
     ) -> Result<R, F> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.catch_up(FRAME.get()) };
         if self.is_poisoned() {
             return Err(closure);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { self.execute(FRAME.get(), closure) })
     }
 
     /// Refuses a closure of the calling thread that would wait for itself.
     ///
     /// # Panics
-    /// When the thread executes a closure with this data, or one for which such a closure waits.
+    /// When this thread executes a closure on this data, or a closure that such a closure waits
+    /// for.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn refuse_circle(&self) {
+    pub(crate) fn refuse_circular_wait(&self) {
         assert!(
             !self.is_in_use_here(),
-            "a closure calls the `Delegate` or `Server` that executes it, or one whose closure \
-             waits for it: it would wait for itself; use the reference that it was given"
+            "this closure would wait for itself: it calls the `Delegate` or `Server` that executes \
+             it, or one whose closure waits for it; use the reference that the closure receives"
         );
     }
 
-    /// Returns whether this thread executes a closure with this data, or one it waits for.
+    /// Returns whether this thread executes a closure on this data, or a closure that such a
+    /// closure waits for.
     #[inline]
     pub(crate) fn is_in_use_here(&self) -> bool {
         let mut frame = FRAME.get();
@@ -202,24 +206,24 @@ impl<T> SharedData<T> {
     }
 }
 
-/// The frame of a closure that this thread executes, until it is dropped.
+/// Restores the thread's previous frame when it is dropped.
 struct FrameGuard<'s, T> {
     before: *const Frame,
-    /// Notified if the closure panics.
-    unless_it_returns: Option<&'s SharedData<T>>,
+    /// The data to notify if the closure panics; `None` once it has returned.
+    on_panic: Option<&'s SharedData<T>>,
 }
 
 impl<T> Drop for FrameGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         FRAME.set(self.before);
-        if let Some(shared) = self.unless_it_returns {
+        if let Some(shared) = self.on_panic {
             shared.note_panic();
         }
     }
 }
 
-// SAFETY: a scheme executes one closure at a time, and each happens before what follows.
+// SAFETY: a scheme executes one closure at a time, and each closure happens before the next one.
 unsafe impl<T: Send> Sync for SharedData<T> {}
 
 /// Returns the words of a request.
@@ -231,7 +235,7 @@ pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
 /// Executes a request.
 ///
 /// # Safety
-/// The words are those of a request on data of type `T`, which is executed once, and no other
+/// The words are those of a request on data of type `T`. The request is executed once, and no other
 /// thread uses the data.
 #[inline]
 unsafe fn execute_words<T>(
@@ -245,7 +249,7 @@ unsafe fn execute_words<T>(
     });
     // SAFETY: the first word is a function of this type.
     let execute = unsafe { mem::transmute::<*mut (), Execute<T>>(execute) };
-    // SAFETY: the second word is the argument of that function; the rest is the caller's promise.
+    // SAFETY: the second word is the argument of that function; the caller guarantees the rest.
     unsafe { execute(shared, closure, above) };
 }
 
@@ -276,7 +280,7 @@ impl<M: Machine, T> Service<M> for BacklogService<'_, T> {
     }
 }
 
-/// Executes the closure of a call, after those for which no thread waits.
+/// Executes the closure of a call, after the closures of the backlog.
 ///
 /// # Safety
 /// `state` is that of a call with these types. No other thread uses it, or the data of `shared`.
@@ -285,15 +289,15 @@ unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
     state: *mut (),
     _: *const Frame,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let state = unsafe { &mut *state.cast::<CallState<F, R>>() };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { shared.catch_up(state.above) };
     // A refused closure is dropped by its caller: its destructors may panic or use the data.
     let Some(closure) = state.closure.take_if(|_| !shared.is_poisoned()) else {
         return;
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let within = || unsafe { shared.execute(state.above, closure) };
     state.result = Some(catch_unwind(AssertUnwindSafe(within)));
 }

@@ -1,4 +1,4 @@
-//! Condition variables for every mutex, by the crate `lock_api`.
+//! Condition variables for every mutex, based on the crate `lock_api`.
 
 #![expect(unsafe_code, reason = "releases a mutex and takes it again")]
 
@@ -15,14 +15,15 @@ use crate::{
     locks::{Handoff, Place, RawLock, WaitQueue},
     machine::MACHINE,
     mutex::{Held, Raw},
-    timed::end_of,
+    timed::deadline_after,
 };
 
-/// A condition variable: threads wait, without a [`Mutex`](crate::Mutex), until another thread
-/// notifies them.
+/// A condition variable. A thread that waits releases its [`Mutex`](crate::Mutex) until another
+/// thread notifies it.
 ///
 /// Threads are notified in the order in which they began to wait, and no wait ends without a
-/// notification. `notify_one` and `notify_all` return whether, or how many, threads waited.
+/// notification. `notify_one` returns whether it notified a thread, and `notify_all` returns how
+/// many.
 ///
 /// ```
 /// use consort_sync::{Condvar, Mutex};
@@ -44,15 +45,15 @@ use crate::{
 /// A condition variable for mutexes with another lock names the lock: `Condvar<Clh>`.
 ///
 /// # Panics
-/// A wait panics if other threads wait at the same time with another mutex. Its own mutex is then
-/// still locked.
+/// A wait panics if other threads wait at the same time with another mutex. The mutex of the wait
+/// that panics is then still locked.
 pub type Condvar<R = Handoff> = lock_api::Condvar<RawCondvar<R>>;
 
 /// The condition variable of a [`Raw`] lock. No wait ends without a notification, and notifications
 /// return how many threads they notified.
 pub struct RawCondvar<R: RawLock> {
     queue: WaitQueue,
-    /// It uses its mutexes only while they are borrowed.
+    /// No lock is stored: each wait borrows its mutex.
     _lock: PhantomData<fn(R)>,
 }
 
@@ -103,22 +104,23 @@ unsafe impl<R: RawLock> lock_api::RawCondvar for RawCondvar<R> {
     }
 }
 
-/// Returns the time of the machine's clock at `end`, or a little later.
-fn clock_at(end: Instant) -> u64 {
-    let left = end.saturating_duration_since(Instant::now());
+/// Returns the time of the machine's clock at the deadline, or a little later.
+fn clock_at(deadline: Instant) -> u64 {
+    let left = deadline.saturating_duration_since(Instant::now());
     let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
     MACHINE.now_ns().saturating_add(left_ns)
 }
 
-// SAFETY: as above. A thread whose time is over leaves the queue, so no notification is lost on it.
+// SAFETY: as above. A thread whose deadline has passed leaves the queue, so no notification is lost
+// on it.
 unsafe impl<R: RawLock> RawCondvarTimed for RawCondvar<R> {
     fn checked_duration_to_instant(limit: &Duration) -> Option<Instant> {
-        end_of(*limit)
+        deadline_after(*limit)
     }
 
-    unsafe fn wait_until(&self, mutex: &Raw<R>, held: &mut Held<R>, end: &Instant) -> bool {
+    unsafe fn wait_until(&self, mutex: &Raw<R>, held: &mut Held<R>, deadline: &Instant) -> bool {
         let place = self.append(mutex);
-        let at_ns = clock_at(*end);
+        let at_ns = clock_at(*deadline);
         let wait = || {
             let Ok(is_notified) = block_on(self.queue.wait_until_time(&MACHINE, place, at_ns));
             !is_notified

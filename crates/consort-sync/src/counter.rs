@@ -1,4 +1,4 @@
-//! A counter for any threads.
+//! A counter that any thread can use.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use crate::{
     threads::PerThread,
 };
 
-/// A counter that threads share by a scheme, the type parameter. It is meant for comparing schemes:
-/// an atomic addition, such as that of an `AtomicU64`, is faster than most.
+/// A counter that threads share under a scheme, its type parameter. It is meant for comparing
+/// schemes: an atomic addition, such as that of an `AtomicU64`, is faster than most.
 ///
 /// ```
 /// use consort_sync::{Counter, delegation::HybComb};
@@ -34,7 +34,7 @@ pub struct Counter<S: Scheme = Locked<Handoff>> {
 }
 
 impl Counter {
-    /// Creates a counter of 0 under the default scheme, a lock.
+    /// Creates a counter with the value 0 under the default scheme, a lock.
     #[must_use]
     pub const fn new() -> Self {
         Self::with(Locked::new())
@@ -48,7 +48,7 @@ impl Default for Counter {
 }
 
 impl<S: Scheme> Counter<S> {
-    /// Creates a counter of 0 under a scheme.
+    /// Creates a counter with the value 0 under a scheme.
     #[must_use]
     pub const fn with(scheme: S) -> Self {
         Self { counter: objects::Counter::new(scheme), locals: PerThread::new() }
@@ -63,7 +63,7 @@ impl<S: Scheme> Counter<S> {
 
 /// Methods for schemes with a server, which one thread runs for the others.
 impl<S: ServerScheme> Counter<S> {
-    /// Serves all threads, until [`stop`](Self::stop) is called.
+    /// Runs the server for all threads, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
     /// When a server already runs.
@@ -71,7 +71,7 @@ impl<S: ServerScheme> Counter<S> {
         let Ok(()) = block_on_yielding(self.counter.run(&MACHINE, ObjectPart::Put));
     }
 
-    /// Lets the server end. Later operations wait for ever.
+    /// Ends the server. Later operations wait forever.
     pub fn stop(&self) {
         let Ok(()) = block_on(self.counter.stop(&MACHINE, ObjectPart::Put));
     }

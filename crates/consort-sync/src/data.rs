@@ -7,15 +7,15 @@ use consort_machine::{Machine, at_once, block_on};
 use crate::{
     closure::{ClosureCall, SharedData, frame},
     delegation::Scheme,
-    detached::{Pending, detached, nothing, submitted},
+    detached::{Pending, backlog_request, detached, submitted},
     machine::MACHINE,
     threads::PerThread,
 };
 
-/// The approximate number of detached closures at which threads that detach more have to wait.
+/// If about this many detached closures are pending, a thread that detaches another one waits.
 const MOST_DETACHED: u64 = 1 << 12;
 
-/// A scheme, and what each thread keeps of it.
+/// A scheme, and its state for each thread.
 pub(crate) struct SchemeState<S: Scheme> {
     pub(crate) scheme: S,
     locals: PerThread<S::Local>,
@@ -60,7 +60,7 @@ impl<T, S: Scheme> DelegatedData<T, S> {
 
     #[track_caller]
     pub(crate) fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
-        self.shared.refuse_circle();
+        self.shared.refuse_circular_wait();
         self.push(detached(closure));
     }
 
@@ -69,7 +69,7 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         &self,
         closure: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> Pending<R> {
-        self.shared.refuse_circle();
+        self.shared.refuse_circular_wait();
         let (request, pending) = submitted(closure);
         self.push(request);
         pending
@@ -77,10 +77,10 @@ impl<T, S: Scheme> DelegatedData<T, S> {
 
     /// Adds a request to the backlog, and ensures that it is executed.
     pub(crate) fn push(&self, (operation, argument): (u64, u64)) {
-        Machine::thread(&MACHINE); // now: this panics if the thread obtains no number
+        Machine::thread(&MACHINE); // before the push, because it panics if no number is free
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {
-            let (operation, argument) = nothing::<T>(ptr::null());
+            let (operation, argument) = backlog_request::<T>(ptr::null());
             let Ok(is_posted) =
                 block_on(self.scheme_state.scheme.post(&MACHINE, operation, argument));
             if is_posted {
@@ -88,7 +88,7 @@ impl<T, S: Scheme> DelegatedData<T, S> {
             }
         }
         if before == 0 || before >= MOST_DETACHED {
-            self.request(nothing::<T>(frame()));
+            self.request(backlog_request::<T>(frame()));
         }
     }
 }

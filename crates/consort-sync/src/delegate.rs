@@ -39,7 +39,7 @@ pub struct Delegate<T, S: Serverless = Locked<Handoff>> {
 }
 
 impl<T> Delegate<T> {
-    /// Creates data under the default scheme: a lock, under which threads execute their own
+    /// Creates a delegate with the default scheme: a lock under which each thread executes its own
     /// closures.
     #[must_use]
     pub const fn new(data: T) -> Self {
@@ -54,13 +54,15 @@ impl<T: Default> Default for Delegate<T> {
 }
 
 impl<T, S: Serverless> Delegate<T, S> {
-    /// Creates data under a scheme that needs no server; for others see [`Server`](crate::Server).
+    /// Creates a delegate with a scheme that needs no server; for others see
+    /// [`Server`](crate::Server).
     #[must_use]
     pub const fn with(scheme: S, data: T) -> Self {
         Self { data: DelegatedData::new(scheme, data) }
     }
 
-    /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
+    /// Makes a closure that panics poison the data, until [`clear_poison`](Self::clear_poison) is
+    /// called.
     #[must_use]
     pub fn poisoning(self) -> Self {
         self.data.shared.poisons.store(true, Relaxed);
@@ -79,16 +81,16 @@ impl<T, S: Serverless> Delegate<T, S> {
 
     /// Has `closure` executed with the data, and returns its result. Another thread may execute it.
     ///
-    /// As with any lock, closures that wait for each other in a circle wait for ever: for example a
+    /// As with any lock, closures that wait for each other in a circle wait forever: for example a
     /// closure of `a` that uses `b`, and at the same time one of `b` that uses `a`.
     ///
     /// # Panics
     /// When the closure panics, with its payload. When the data is poisoned. When the caller is
-    /// itself a closure with this data, or such a closure waits for it.
+    /// itself a closure on this data, or when such a closure waits for the caller.
     #[inline]
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        self.data.shared.refuse_circle();
+        self.data.shared.refuse_circular_wait();
         // SAFETY: the scheme executes nothing else meanwhile.
         let section = |closure| unsafe { self.data.shared.execute_here(closure) };
         match self.data.scheme_state.scheme.in_place(closure, section) {
@@ -98,17 +100,18 @@ impl<T, S: Serverless> Delegate<T, S> {
         }
     }
 
-    /// Has `closure` executed with the data, and may return earlier. The closures of a thread are
-    /// executed in its order, detached or not: so [`apply`](Self::apply) waits for all that its
-    /// thread has detached.
+    /// Executes `closure` with the data, possibly after this call has returned. The closures of a
+    /// thread, detached or not, are executed in the order of its calls. So [`apply`](Self::apply)
+    /// waits for all closures that its thread has detached.
     ///
     /// If no other detached closure is pending, or if thousands are, the call waits and executes
     /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics,
-    /// nobody is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If the
-    /// data is poisoned, the closure is dropped.
+    /// no thread is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If
+    /// the data is poisoned, the closure is dropped.
     ///
     /// # Panics
-    /// When the caller is itself a closure with this data, or such a closure waits for it.
+    /// When the caller is itself a closure on this data, or when such a closure waits for the
+    /// caller.
     #[track_caller]
     pub fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
         self.data.detach(closure);

@@ -19,22 +19,22 @@ use crate::closure::{Frame, POISONED, SharedData, words};
 pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
                                     no server: use the data in the parent, or start a server here";
 /// The panic message in a forked child that gets no result.
-const NO_RESULT: &str = "this process was forked before the closure was executed, which only its \
-                         parent does: wait for the result there";
+const NO_RESULT: &str = "this process was forked before the closure was executed, and only the \
+                         parent executes it: wait for the result in the parent";
 
 /// Executes the closures of the backlog.
 ///
 /// # Safety
 /// No other thread uses the data of `shared`. `above` is a frame of a thread that waits, or null.
-unsafe fn execute_nothing<T>(shared: &SharedData<T>, above: *mut (), _: *const Frame) {
-    // SAFETY: the caller's promise.
+unsafe fn execute_backlog_request<T>(shared: &SharedData<T>, above: *mut (), _: *const Frame) {
+    // SAFETY: guaranteed by the caller.
     unsafe { shared.catch_up(above.cast()) };
 }
 
 /// Returns a request that only executes the closures of the backlog. If a closure waits for the
 /// request, `above` is its frame.
-pub(crate) fn nothing<T>(above: *const Frame) -> (u64, u64) {
-    words(execute_nothing::<T>, above.cast_mut().cast())
+pub(crate) fn backlog_request<T>(above: *const Frame) -> (u64, u64) {
+    words(execute_backlog_request::<T>, above.cast_mut().cast())
 }
 
 /// Executes a closure within a frame, or drops it there if the data is poisoned, because dropping
@@ -50,16 +50,16 @@ unsafe fn execute_or_drop<T, R>(
     closure: impl FnOnce(&mut T) -> R,
     above: *const Frame,
 ) -> thread::Result<Option<R>> {
-    let refuses = shared.is_poisoned();
+    let is_poisoned = shared.is_poisoned();
     let use_it = |data: &mut T| {
-        if refuses {
+        if is_poisoned {
             drop(closure);
             None
         } else {
             Some(closure(data))
         }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     catch_unwind(AssertUnwindSafe(|| unsafe { shared.execute(above, use_it) }))
 }
 
@@ -72,16 +72,17 @@ unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
     closure: *mut (),
     above: *const Frame,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let closure = unsafe { Box::from_raw(closure.cast::<F>()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     if let Err(payload) = unsafe { execute_or_drop(shared, closure, above) } {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { shared.discard(above, payload) };
     }
 }
 
-/// Returns a request for a backlog. It must be executed once, while what it refers to still exists.
+/// Returns a request for a backlog. It must be executed once, while everything that the closure
+/// refers to still exists.
 pub(crate) fn detached<T, F: FnOnce(&mut T) + Send>(closure: F) -> (u64, u64) {
     words(execute_detached::<T, F>, Box::into_raw(Box::new(closure)).cast())
 }
@@ -92,8 +93,8 @@ struct SubmittedClosure<F, R> {
     sender: oneshot::Sender<thread::Result<R>>,
 }
 
-/// Executes a closure and sends its result. That wakes a task, or drops the result; their panics do
-/// not concern the data.
+/// Executes a closure and sends its result. Sending wakes a waiting task, or drops the result if
+/// nobody waits for it. A panic in either does not poison the data.
 ///
 /// # Safety
 /// `submitted` comes from [`submitted`] with these types, and no other thread uses the data.
@@ -102,10 +103,10 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
     submitted: *mut (),
     above: *const Frame,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let SubmittedClosure { closure, sender } =
         *unsafe { Box::from_raw(submitted.cast::<SubmittedClosure<F, R>>()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let result = unsafe { execute_or_drop(shared, closure, above) }.transpose();
     let send = |_: &mut T| {
         let send = || drop(result.map(|result| sender.send(result)));
@@ -113,7 +114,7 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
             discard(payload);
         }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { shared.execute(above, send) };
 }
 
@@ -125,7 +126,7 @@ pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64)
     (words(execute_submitted::<T, F, R>, submitted.cast()), pending)
 }
 
-/// The result of a closure whose thread does not wait for it yet. It can be waited for, or awaited.
+/// The result of a closure that was submitted. A thread can wait for it, and a task can await it.
 ///
 /// The closure is executed even if this is dropped.
 ///
@@ -143,7 +144,7 @@ pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64)
 /// is_future(async { count.await });
 /// ```
 #[derive(Debug)]
-#[must_use = "a closure without a result can be detached"]
+#[must_use = "if the result is not needed, use `detach`"]
 pub struct Pending<R> {
     receiver: oneshot::Receiver<thread::Result<R>>,
     process: ProcessToken,

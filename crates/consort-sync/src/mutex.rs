@@ -1,6 +1,7 @@
-//! Mutexes: a lock, its data, and guards, by the crate `lock_api`.
+//! Mutexes: a lock, its data, and guards, based on the crate `lock_api`.
 //!
-//! [`Mutex`] is a type because an alias has no default lock in expressions.
+//! [`Mutex`] is a type, not an alias of that crate's mutex, because an expression ignores the
+//! default type parameters of an alias.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
@@ -19,7 +20,7 @@ use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
 use crate::{
     locks::{Handoff, RawLock},
     machine::MACHINE,
-    timed::{end_of, try_until},
+    timed::{deadline_after, try_until},
 };
 
 /// A mutex: data to which one thread at a time has a [`MutexGuard`].
@@ -60,11 +61,11 @@ use crate::{
 /// # use std::{cell::Cell, rc::Rc};
 /// static SHARED: Mutex<Option<Cell<Rc<u64>>>> = Mutex::new(None);
 /// ```
-#[repr(transparent)] // so that an `Arc` may own either
+#[repr(transparent)] // so that an `Arc` of one is also an `Arc` of the other
 pub struct Mutex<T: ?Sized, R: RawLock = Handoff>(lock_api::Mutex<Raw<R>, T>);
 
 impl<T> Mutex<T> {
-    /// Creates data under the default lock.
+    /// Creates a mutex with the default lock.
     #[must_use]
     pub const fn new(data: T) -> Self {
         Self::with(Handoff::new(), data)
@@ -84,11 +85,12 @@ impl<T> From<T> for Mutex<T> {
 }
 
 impl<T, R: RawLock> Mutex<T, R> {
-    /// Creates data under a lock of this type, such as `Clh::new()`. Only the type counts: the new
-    /// lock is free, even if a thread has used `lock` before, on this machine or another.
+    /// Creates a mutex with a lock of this type, such as `Clh::new()`. Only the type counts: the
+    /// new lock is free, even if a thread has used `lock` before, on this machine or another.
     #[must_use]
     pub const fn with(lock: R, data: T) -> Self {
-        // When a simulation ends, lines of its machine no longer belong to the lock.
+        // The lock is not dropped: if it was used in a simulation, its lines ended with the
+        // simulation.
         let _ = ManuallyDrop::new(lock);
         Self(lock_api::Mutex::from_raw(Raw(R::NEW), data))
     }
@@ -101,7 +103,7 @@ impl<T, R: RawLock> Mutex<T, R> {
 
 impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     /// Waits until no other thread has a guard, and returns one. A thread that already has one
-    /// waits for ever.
+    /// waits forever.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {
         self.0.lock()
@@ -160,15 +162,15 @@ impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     /// Like [`lock_api::Mutex::try_lock_until`], with a guard that keeps the mutex alive.
     pub fn try_lock_arc_until(
         self: &Arc<Self>,
-        end: Instant,
+        deadline: Instant,
     ) -> Option<lock_api::ArcMutexGuard<Raw<R>, T>> {
-        self.inner_arc().try_lock_arc_until(end)
+        self.inner_arc().try_lock_arc_until(deadline)
     }
 
     fn inner_arc(self: &Arc<Self>) -> Arc<lock_api::Mutex<Raw<R>, T>> {
         let inner = Arc::into_raw(Arc::clone(self)) as *const lock_api::Mutex<Raw<R>, T>;
-        // SAFETY: `into_raw` returned the pointer. The two types have one layout, because the outer
-        // one is transparent, and one destructor.
+        // SAFETY: `into_raw` returned the pointer. The two types have the same layout, because the
+        // outer one is transparent, and the same destructor.
         unsafe { Arc::from_raw(inner) }
     }
 }
@@ -278,7 +280,7 @@ fn wait<R: RawLock>(lock: &R, place: R::WaitState) -> R::Token {
 /// The calling thread holds the lock, and got `token` when it took the lock.
 #[inline(always)]
 pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     if let Err(token) = at_once(unsafe { lock.leave(&MACHINE, token) }) {
         // SAFETY: the thread still holds the lock, and this is what `leave` returned.
         unsafe { pass_on(lock, token) };
@@ -289,13 +291,13 @@ pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
 /// The calling thread holds the lock, and got `token` from `leave`.
 #[cold]
 unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Ok(()) = block_on(unsafe { lock.pass_on(&MACHINE, token) });
 }
 
 // SAFETY: `RawLock` promises exclusion. A lock that was forgotten while held, and then moved, stays
-// held for ever. Nothing here unwinds, except before the lock is taken: an allocation may fail, or
-// a thread may get no number.
+// held forever. Nothing here unwinds, except before the lock is taken: an allocation may fail, or a
+// thread may get no number.
 unsafe impl<R: RawLock> RawMutex for Raw<R> {
     const INIT: Self = Self(R::NEW);
 
@@ -329,11 +331,11 @@ unsafe impl<R: RawLock> RawMutexTimed for Raw<R> {
     type Instant = Instant;
 
     fn try_lock_for(&self, limit: Duration) -> Option<Held<R>> {
-        try_until(end_of(limit), || self.try_lock())
+        try_until(deadline_after(limit), || self.try_lock())
     }
 
-    fn try_lock_until(&self, end: Instant) -> Option<Held<R>> {
-        try_until(Some(end), || self.try_lock())
+    fn try_lock_until(&self, deadline: Instant) -> Option<Held<R>> {
+        try_until(Some(deadline), || self.try_lock())
     }
 }
 
@@ -343,7 +345,7 @@ impl<R: RawLock> Raw<R> {
     /// # Safety
     /// The calling thread holds the lock, with `held`, and `wait` does not unwind.
     pub(crate) unsafe fn unlocked<W>(&self, held: &mut Held<R>, wait: impl FnOnce() -> W) -> W {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { release(&self.0, held.token) };
         let result = wait();
         held.token = acquire(&self.0);

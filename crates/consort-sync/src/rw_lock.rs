@@ -1,4 +1,4 @@
-//! Reader-writer locks: data and guards, by the crate `lock_api`.
+//! Reader-writer locks: data and guards, based on the crate `lock_api`.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
@@ -19,7 +19,7 @@ use crate::{
         QueuedRwLock,
     },
     machine::MACHINE,
-    timed::{end_of, try_until},
+    timed::{deadline_after, try_until},
 };
 
 /// A reader-writer lock: data that many threads read at a time, or one thread writes.
@@ -85,8 +85,8 @@ impl RawRwLock {
         at_once(self.0.try_enter(&MACHINE, access)).then(GuardNoSend::new)
     }
 
-    fn try_enter_until(&self, access: Access, end: Option<Instant>) -> Option<GuardNoSend> {
-        try_until(end, || self.try_enter(access))
+    fn try_enter_until(&self, access: Access, deadline: Option<Instant>) -> Option<GuardNoSend> {
+        try_until(deadline, || self.try_enter(access))
     }
 
     /// # Safety
@@ -94,7 +94,7 @@ impl RawRwLock {
     /// does not exclude.
     #[inline(always)]
     unsafe fn change(&self, from: Access, to: Option<Access>) -> GuardNoSend {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         at_once(unsafe { self.0.change(&MACHINE, from, to) });
         GuardNoSend::new()
     }
@@ -103,12 +103,12 @@ impl RawRwLock {
     /// The calling thread is inside, with [`Access::UpgradableRead`].
     unsafe fn try_upgrade_until(
         &self,
-        end: Option<Instant>,
+        deadline: Option<Instant>,
         guard: GuardNoSend,
     ) -> Result<GuardNoSend, GuardNoSend> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let attempt = || at_once(unsafe { self.0.try_upgrade(&MACHINE) }).then(GuardNoSend::new);
-        try_until(end, attempt).ok_or(guard)
+        try_until(deadline, attempt).ok_or(guard)
     }
 }
 
@@ -163,7 +163,8 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     }
 }
 
-// SAFETY: as above. The thread keeps writers out while it changes its access, with release.
+// SAFETY: as above. The thread keeps writers out while it changes its access, and the change is a
+// release.
 unsafe impl RawRwLockDowngrade for RawRwLock {
     unsafe fn downgrade(&self, _: GuardNoSend) -> GuardNoSend {
         // SAFETY: the caller holds the write guard; readers exclude fewer threads than writers.
@@ -219,30 +220,30 @@ unsafe impl RawRwLockTimed for RawRwLock {
     type Instant = Instant;
 
     fn try_lock_shared_for(&self, limit: Duration) -> Option<GuardNoSend> {
-        self.try_enter_until(Read, end_of(limit))
+        self.try_enter_until(Read, deadline_after(limit))
     }
 
-    fn try_lock_shared_until(&self, end: Instant) -> Option<GuardNoSend> {
-        self.try_enter_until(Read, Some(end))
+    fn try_lock_shared_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        self.try_enter_until(Read, Some(deadline))
     }
 
     fn try_lock_exclusive_for(&self, limit: Duration) -> Option<GuardNoSend> {
-        self.try_enter_until(Write, end_of(limit))
+        self.try_enter_until(Write, deadline_after(limit))
     }
 
-    fn try_lock_exclusive_until(&self, end: Instant) -> Option<GuardNoSend> {
-        self.try_enter_until(Write, Some(end))
+    fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        self.try_enter_until(Write, Some(deadline))
     }
 }
 
 // SAFETY: as above.
 unsafe impl RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, limit: Duration) -> Option<GuardNoSend> {
-        self.try_enter_until(UpgradableRead, end_of(limit))
+        self.try_enter_until(UpgradableRead, deadline_after(limit))
     }
 
-    fn try_lock_upgradable_until(&self, end: Instant) -> Option<GuardNoSend> {
-        self.try_enter_until(UpgradableRead, Some(end))
+    fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        self.try_enter_until(UpgradableRead, Some(deadline))
     }
 
     unsafe fn try_upgrade_for(
@@ -251,16 +252,16 @@ unsafe impl RawRwLockUpgradeTimed for RawRwLock {
         limit: Duration,
     ) -> Result<GuardNoSend, GuardNoSend> {
         // SAFETY: the caller holds the upgradable guard.
-        unsafe { self.try_upgrade_until(end_of(limit), guard) }
+        unsafe { self.try_upgrade_until(deadline_after(limit), guard) }
     }
 
     unsafe fn try_upgrade_until(
         &self,
         guard: GuardNoSend,
-        end: Instant,
+        deadline: Instant,
     ) -> Result<GuardNoSend, GuardNoSend> {
         // SAFETY: the caller holds the upgradable guard.
-        unsafe { self.try_upgrade_until(Some(end), guard) }
+        unsafe { self.try_upgrade_until(Some(deadline), guard) }
     }
 }
 

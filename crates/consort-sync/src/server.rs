@@ -47,7 +47,7 @@ where
 }
 
 impl<T: Send + 'static> Server<T> {
-    /// Starts a server with the default scheme, messages.
+    /// Starts a server with the default scheme, which uses messages.
     ///
     /// # Errors
     /// When the system cannot start a thread, or too many threads use messages.
@@ -72,7 +72,7 @@ where
     pub fn with(scheme: S, data: T) -> io::Result<Self> {
         assert!(
             !scheme.streams(),
-            "closures return results, so answers may not pass the caches: use the scheme without \
+            "closures return results, so answers must not be streamed: use the scheme without \
              `with_streaming`"
         );
         stay_loaded(); // as long as the thread may run
@@ -93,7 +93,8 @@ where
         Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::current() })
     }
 
-    /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
+    /// Makes a closure that panics poison the data, until [`clear_poison`](Self::clear_poison) is
+    /// called.
     #[must_use]
     pub fn poisoning(self) -> Self {
         self.data().shared.poisons.store(true, Relaxed);
@@ -114,7 +115,7 @@ where
         self.data.as_deref().expect("the server has not ended")
     }
 
-    /// Returns the data, for closures that the server must execute.
+    /// Returns the data. Panics in a forked child, where no server would execute a closure.
     #[inline]
     #[track_caller]
     fn served(&self) -> &DelegatedData<T, S> {
@@ -130,7 +131,7 @@ where
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
         let data = self.served();
-        data.shared.refuse_circle();
+        data.shared.refuse_circular_wait();
         data.apply(closure)
     }
 
@@ -183,7 +184,8 @@ where
         }
         if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
             let Ok(()) = block_on(data.scheme_state.scheme.stop(&MACHINE));
-            // A closure may hold the last reference; then the server continues after this.
+            // If a closure of the server drops it, this thread is the server, which must not join
+            // itself.
             if thread.thread().id() != thread::current().id() {
                 // The server catches the panics of closures.
                 let _ = thread.join();

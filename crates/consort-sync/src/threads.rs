@@ -1,4 +1,4 @@
-//! State that each thread keeps of an object, by the thread's number.
+//! The state of an object for each thread, by the thread's number.
 
 #![expect(unsafe_code, reason = "each thread uses only its own state")]
 
@@ -8,9 +8,9 @@ use consort_machine::{Machine, Thread};
 
 use crate::machine::MACHINE;
 
-/// Threads of a block.
+/// The number of threads in a block.
 const BLOCK: usize = 64;
-/// Blocks: enough for all numbers that the native machine gives.
+/// The number of blocks: enough for all thread numbers of the native machine.
 const BLOCKS: usize = 256;
 
 type Block<L> = Box<[UnsafeCell<L>; BLOCK]>;
@@ -46,10 +46,10 @@ impl<L: Default> PerThread<L> {
         if size_of::<L>() == 0 {
             return Box::leak(Box::default()); // allocates nothing
         }
-        self.kept()
+        self.get_or_create()
     }
 
-    fn kept(&self) -> &L {
+    fn get_or_create(&self) -> &L {
         let Thread(number) = MACHINE.thread();
         let blocks = self.blocks.get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
         let block = blocks[number as usize / BLOCK]

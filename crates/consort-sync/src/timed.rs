@@ -12,17 +12,21 @@ use std::{
 
 use consort_machine::nap_after;
 
-/// The attempts that follow a pause only; then those that follow a yield.
+/// The number of attempts after a pause, and then the number of attempts after a yield.
 const PAUSES: u32 = 100;
 const YIELDS: u32 = 20;
 
-/// Returns the time after this duration from now on; `None` if the clock does not go so far.
-pub(crate) fn end_of(limit: Duration) -> Option<Instant> {
+/// Returns the end of a time limit that begins now; `None` if the clock cannot represent it.
+pub(crate) fn deadline_after(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }
 
-/// Tries until an attempt succeeds or the time is over; `None` is never over. Tries at least once.
-pub(crate) fn try_until<T>(end: Option<Instant>, attempt: impl Fn() -> Option<T>) -> Option<T> {
+/// Tries until an attempt succeeds or the deadline has passed. `None` means no deadline. Tries at
+/// least once.
+pub(crate) fn try_until<T>(
+    deadline: Option<Instant>,
+    attempt: impl Fn() -> Option<T>,
+) -> Option<T> {
     if let Some(result) = attempt() {
         return Some(result);
     }
@@ -30,7 +34,8 @@ pub(crate) fn try_until<T>(end: Option<Instant>, attempt: impl Fn() -> Option<T>
     let mut attempts = 0;
     loop {
         let now = Instant::now();
-        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+        let left =
+            deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(now));
         if left.is_zero() {
             return None;
         }

@@ -18,7 +18,7 @@ const BEFORE: usize = 1;
 const OPERATION: usize = 2;
 const ARGUMENT: usize = 3;
 
-/// Operations that nobody waits for and nobody has executed yet.
+/// Operations that no thread waits for and that have not been executed yet.
 #[derive(Debug, Default)]
 pub struct Backlog {
     /// The address of the newest node; 0 if there is none.
@@ -41,8 +41,9 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// Adds an operation. Returns how many were there before: exactly 0 if there was none,
-    /// otherwise about how many. If it is 0, the caller must have a further operation executed.
+    /// Adds an operation. Returns the number of earlier operations: exactly 0 if there were none,
+    /// otherwise an approximate number. If it is 0, the caller must ensure that an operation
+    /// follows.
     pub async fn push<M: Machine>(&self, m: &M, operation: u64, argument: u64) -> u64 {
         let mine = m.take_line();
         m.store(&mine[OPERATION], operation, Relaxed).await;
@@ -66,15 +67,15 @@ impl Backlog {
         }
     }
 
-    /// Returns whether there is no operation. It sees what the caller has pushed, and what was
-    /// pushed before anything that the caller has acquired.
+    /// Returns whether there is no operation. The answer takes into account every push that happens
+    /// before this call.
     #[inline(always)]
     pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
         m.load(&self.newest, Relaxed).await == 0
     }
 
-    /// Executes the operations that are there, and drops their results. Meanwhile neither the
-    /// caller nor another thread may execute another one.
+    /// Executes all pending operations, and drops their results. No thread may execute another
+    /// operation meanwhile.
     pub async fn execute<M: Machine, S: Service<M>>(&self, m: &M, service: &S) {
         let (mut newest, mut oldest) = (m.swap(&self.newest, 0, Acquire).await, 0);
         while newest != 0 {

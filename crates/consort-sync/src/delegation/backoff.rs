@@ -15,20 +15,22 @@ pub enum Backoff {
 }
 
 /// The intervals that a server tries, in cycles.
-const TRIED: [u64; 8] = [0, 125, 250, 500, 1000, 2000, 4000, 8000];
-/// Requests per slot in a window. The first `SETTLING` of them are not timed.
+const INTERVALS: [u64; 8] = [0, 125, 250, 500, 1000, 2000, 4000, 8000];
+/// Requests per slot at the beginning of a window, which are not timed.
 const SETTLING: u64 = 4;
+/// Requests per slot in a window.
 const WINDOW: u64 = 16;
-/// The smallest number of requests in a window, for few slots.
+/// The smallest number of requests in a window, if there are few slots.
 const FEWEST: u64 = 64;
-/// Windows between two searches: the minimum, and the maximum once searches find the same.
+/// The number of windows between two searches. It begins with the first value, and doubles up to
+/// the second while searches find the same interval.
 const RESTS: [u32; 2] = [128, 4096];
 
 /// A search for the interval with which a server executes the most requests. It tries each for a
 /// window, keeps the best, and searches again later: sooner if the best has changed.
 #[derive(Debug)]
 pub(super) struct IntervalSearch {
-    /// The index in `TRIED` that is being tried; past the end, the server rests.
+    /// The index in `INTERVALS` that is being tried. The server rests if it is past the end.
     tried: usize,
     /// The shortest window so far in nanoseconds, and the index with which it was measured.
     best: (u64, usize),
@@ -82,15 +84,15 @@ impl IntervalSearch {
 
     /// Ends a window of `ns` nanoseconds.
     fn next(&mut self, ns: u64) -> Option<u64> {
-        if self.tried < TRIED.len() {
+        if self.tried < INTERVALS.len() {
             self.best = self.best.min((ns, self.tried));
             self.tried += 1;
-            if self.tried == TRIED.len() {
+            if self.tried == INTERVALS.len() {
                 let (_, best) = self.best;
                 let same = best == self.found;
                 self.rest = if same { (self.rest * 2).min(RESTS[1]) } else { RESTS[0] };
                 (self.found, self.left) = (best, self.rest);
-                return Some(TRIED[best]);
+                return Some(INTERVALS[best]);
             }
         } else if self.left > 0 {
             self.left -= 1;
@@ -98,7 +100,7 @@ impl IntervalSearch {
         } else {
             (self.tried, self.best) = (0, (u64::MAX, 0));
         }
-        Some(TRIED[self.tried])
+        Some(INTERVALS[self.tried])
     }
 }
 
@@ -106,17 +108,17 @@ impl IntervalSearch {
 mod tests {
     use super::*;
 
-    /// Plays requests to a server that takes `ns` per request at each interval. Returns how many
-    /// requests it executed with each interval, and the last interval.
+    /// Simulates requests to a server that takes `ns(interval)` nanoseconds per request. Returns
+    /// how many requests it executed with each interval, and the last interval.
     fn run(
         search: &mut IntervalSearch,
         clock: &mut u64,
         requests: u64,
         ns: impl Fn(u64) -> u64,
     ) -> ([u64; 8], u64) {
-        let (mut used, mut cycles) = ([0; 8], TRIED[search.found]);
+        let (mut used, mut cycles) = ([0; 8], INTERVALS[search.found]);
         for _ in 0..requests {
-            used[TRIED.iter().position(|&tried| tried == cycles).unwrap()] += 1;
+            used[INTERVALS.iter().position(|&tried| tried == cycles).unwrap()] += 1;
             *clock += ns(cycles);
             cycles = search.note(1, || *clock).unwrap_or(cycles);
         }
@@ -124,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_found_and_used_nearly_all_the_time() {
-        for best in TRIED {
+    fn best_interval_is_found_and_used_nearly_all_the_time() {
+        for best in INTERVALS {
             let mut search = IntervalSearch::new(10);
             let (used, _) = run(&mut search, &mut 0, 200_000, |cycles| 10 + cycles.abs_diff(best));
-            let place = TRIED.iter().position(|&tried| tried == best).unwrap();
+            let place = INTERVALS.iter().position(|&tried| tried == best).unwrap();
             assert!(used[place] > 190_000, "{best}: {used:?}");
             assert!(used.iter().all(|&used| used > 0), "{used:?}");
         }
     }
 
     #[test]
-    fn a_change_is_found() {
+    fn change_of_the_best_interval_is_found() {
         let mut search = IntervalSearch::new(10);
         let mut clock = 0;
         let (_, cycles) = run(&mut search, &mut clock, 20_000, |cycles| 10 + cycles);

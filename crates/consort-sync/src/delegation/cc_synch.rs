@@ -40,7 +40,7 @@ const COMBINES: u64 = 2;
 /// CC-SYNCH: a waiting thread executes the operations of those behind it.
 #[derive(Debug)]
 pub struct CcSynch {
-    /// The last node; 0 before the first operation, which acts like a node that `COMBINES`.
+    /// The last node; 0 before the first operation. 0 acts like a node that `COMBINES`.
     last: Word,
     max_ops: u64,
 }

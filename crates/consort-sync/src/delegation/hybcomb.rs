@@ -12,11 +12,11 @@
 //! | `OPS` | `n_ops` |
 //! | `DONE` | `combining_done` |
 //!
-//! A thread whose compare-exchange has failed several times takes the place by a swap, so none
-//! starves (the repair of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8. A
-//! thread creates its node when it first wants to be the combiner. A node belongs to one lock until
-//! that is retired, because a thread may add to the `n_ops` of a node that it read long ago. Such
-//! additions fail, so `n_ops` may exceed `MAX_OPS` by any number of them.
+//! A thread whose compare-exchange has failed several times becomes the combiner by a swap, so none
+//! starves (the fix of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8. A
+//! thread creates its node when it first wants to be the combiner. A node belongs to one `HybComb`
+//! until that is retired, because a thread may add to the `n_ops` of a node that it read long ago.
+//! Such an addition registers no request, so `n_ops` may exceed `MAX_OPS` by any number.
 
 #![expect(
     unsafe_code,
@@ -38,7 +38,8 @@ const THREAD: usize = 0;
 const OPS: usize = 1;
 const DONE: usize = 2;
 
-/// After this many failed attempts to become the combiner, a thread uses a swap; few in a model.
+/// After this many failed attempts to become the combiner, a thread uses a swap. Loom models use a
+/// small number.
 const ATTEMPTS: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// The upper limit of `MAX_OPS`, so that `n_ops` does not wrap.
@@ -58,7 +59,7 @@ pub struct HybComb {
 #[derive(Clone, Copy, Debug)]
 struct Node(&'static Line);
 
-/// The node of a thread, once the thread has wanted to be the combiner.
+/// The node of a thread, once the thread has tried to become the combiner.
 #[derive(Debug, Default)]
 pub struct MyNode(Cell<Option<Node>>);
 
@@ -167,16 +168,16 @@ impl HybComb {
             self.execute(m, service).await?;
             completed += 1;
         }
-        // 33 to 35: closes the node. Failed additions are not requests. Nothing relies on this
-        // release: it is the fence of a change of combiners (section 6.2.2), placed where requests
-        // still arrive, so that more of them are combined.
+        // 33 to 35: closes the node. Additions beyond the limit are not requests. No other code
+        // relies on this release: it is the fence of section 6.2.2 for a change of combiners. It is
+        // here, while requests still arrive, so that more of them are combined.
         let ops = mine.word(m, OPS).await;
         let total = m.swap(ops, self.max_ops, Release).await.min(self.max_ops);
         while completed < total {
             self.execute(m, service).await?;
             completed += 1;
         }
-        // 42 to 44: this thread was the only one that waited for the node that departed before.
+        // 42 to 44: takes over the node that departed before. Only this thread waited for it.
         let other = m.load(&self.departed[0], Relaxed).await;
         m.store(&self.departed[0], mine.0.address(), Relaxed).await;
         local.0.set(match other {
@@ -198,7 +199,7 @@ impl HybComb {
 
 /// Returns the thread that a word holds.
 fn thread(word: u64) -> Thread {
-    Thread(u32::try_from(word).expect("a thread was made a word"))
+    Thread(u32::try_from(word).expect("the word holds the number of a thread"))
 }
 
 // SAFETY: nodes have one order, that of the exchanges of `last_registered`. A thread executes

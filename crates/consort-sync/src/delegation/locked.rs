@@ -38,7 +38,7 @@ impl<R: RawLock> Locked<R> {
     }
 }
 
-// SAFETY: the lock excludes.
+// SAFETY: the lock excludes other threads.
 unsafe impl<R: RawLock> Scheme for Locked<R> {
     const NAME: &'static str = R::NAME;
     type Local = ();

@@ -95,18 +95,18 @@ pub unsafe trait Scheme {
         ready(Ok(false))
     }
 
-    /// Returns what a thread keeps to the machine, once no thread uses the scheme any more.
+    /// Gives a thread's state back to the machine. No thread may use the scheme any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
         let _ = (m, local);
     }
 
-    /// Returns what the scheme keeps to the machine, once no thread uses it any more.
+    /// Gives the scheme's memory back to the machine. No thread may use the scheme any more.
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }
 
-    /// Returns whether answers are written past the caches, so that the effects of an operation may
-    /// become visible after its answer.
+    /// Returns whether answers are streamed: written with nontemporal stores, so that the effects
+    /// of an operation may become visible after its answer.
     fn streams(&self) -> bool {
         false
     }
@@ -125,15 +125,15 @@ pub unsafe trait Scheme {
 
 /// A scheme in which the threads that apply operations also execute them.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a scheme without a server",
-    note = "`MpServer` and `ShmServer` are schemes of a `Server`: use `Server::with`"
+    message = "`{Self}` is not a scheme that works without a server",
+    note = "`MpServer` and `ShmServer` need a server: use `Server::with`"
 )]
 pub trait Serverless: Scheme {}
 
 /// A scheme in which one thread, the server, executes the operations.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a scheme of a server",
-    note = "schemes that need no server are those of a `Delegate`: use `Delegate::with`"
+    message = "`{Self}` is not a scheme with a server",
+    note = "a scheme that needs no server belongs in a `Delegate`: use `Delegate::with`"
 )]
 pub trait ServerScheme: Scheme {
     /// Executes operations until [`stop`](Self::stop) is called, and then those that are pending.
@@ -149,7 +149,7 @@ pub trait ServerScheme: Scheme {
         service: &S,
     ) -> impl Future<Output = Result<(), M::Stop>>;
 
-    /// Lets the server end. Later operations would wait for ever.
+    /// Ends the server. Later operations would wait forever.
     ///
     /// # Errors
     /// When a wait ends early.

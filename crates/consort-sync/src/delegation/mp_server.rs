@@ -29,7 +29,7 @@ pub struct MpServer {
 
 #[cfg(not(loom))]
 impl MpServer {
-    /// Creates a scheme without a server yet: clients wait for one.
+    /// Creates a scheme that has no server yet. Clients wait until one runs.
     #[must_use]
     pub const fn new() -> Self {
         Self { server: Line::new() }
@@ -44,7 +44,7 @@ impl MpServer {
 
     async fn send<M: Machine>(&self, m: &M, message: [u64; 3]) -> Result<(), M::Stop> {
         let server = m.wait_until(&self.server[SERVER], Until::Differs(0)).await?;
-        let server = u32::try_from(server - 1).expect("a thread was made a word");
+        let server = u32::try_from(server - 1).expect("the word holds the number of a thread");
         m.send(Thread(server), self.queue(), &message).await
     }
 }
@@ -93,7 +93,7 @@ impl ServerScheme for MpServer {
             if client == NOBODY {
                 continue;
             }
-            let client = u32::try_from(client).expect("a thread was made a word");
+            let client = u32::try_from(client).expect("the word holds the number of a thread");
             m.answer(Thread(client), result).await;
         }
     }

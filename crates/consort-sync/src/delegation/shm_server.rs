@@ -3,7 +3,7 @@
 //! Each client has a slot, a line. It writes its request there and waits there for the answer. A
 //! server scans all slots. In Algorithm 5 a flag says whose turn it is at a slot. Here the number
 //! of the request says so, and the answer carries its lowest bit. So an answer is a single word,
-//! which may be written past the caches (section 7.1.3), and a result has 63 bits.
+//! which a nontemporal store can write (section 7.1.3). A result has 63 bits.
 //!
 //! Threads without their own slot share the last one. A server that finds no request for a long
 //! time sleeps, and clients that see it asleep wake it.
@@ -40,17 +40,18 @@ const SLEEPS: usize = 1;
 const BELL: usize = 2;
 /// 1 once there is a server.
 const RUNS: usize = 3;
-/// The interval at which clients check, in cycles, if the server finds it.
+/// The interval at which clients check, in cycles, if the server searches for it.
 const PAUSE: usize = 4;
 
-/// The server sleeps after this many scans without a request; few in a model.
+/// The server sleeps after this many scans without a request. Loom models use a small number.
 const IDLE_SCANS: u32 = if cfg!(loom) { 1 } else { 10_000 };
-/// The longest sleep, in nanoseconds: a client may arrive just before it and miss it.
+/// The longest sleep, in nanoseconds. It is limited because a client that arrives just before the
+/// sleep may not see that the server sleeps.
 const SLEEP_NS: u64 = 1_000_000;
-/// After this many answers, those written past the caches are made visible.
+/// The number of streamed answers after which a fence makes them visible.
 const MOST_STREAMED: u64 = 4096;
-/// How often a client that backs off checks before it waits as others do.
-const LOOKS: u32 = 64;
+/// The number of checks after which a client that backs off waits like the others.
+const CHECKS: u32 = 64;
 
 /// SHM-SERVER: one thread executes the operations that it finds in the clients' slots.
 #[derive(Debug)]
@@ -96,9 +97,9 @@ impl ShmServer {
         self
     }
 
-    /// Writes answers past the caches, so an operation's effects may become visible after its
-    /// answer. No other thread may use the service's data then, not even through the result of an
-    /// operation.
+    /// Streams answers: writes them with nontemporal stores, so an operation's effects may become
+    /// visible after its answer. Then no other thread may use the service's data, not even through
+    /// the result of an operation.
     #[must_use]
     pub fn with_streaming(mut self) -> Self {
         self.streams = true;
@@ -174,10 +175,10 @@ unsafe impl Scheme for ShmServer {
             Backoff::Every(cycles) => cycles,
             Backoff::Tuned => m.load(&self.server[PAUSE], Relaxed).await,
         };
-        let mut looks = if cycles == 0 { LOOKS } else { 0 };
-        while looks < LOOKS && m.load(&slot[ANSWER], Relaxed).await == last {
+        let mut checks = if cycles == 0 { CHECKS } else { 0 };
+        while checks < CHECKS && m.load(&slot[ANSWER], Relaxed).await == last {
             m.pause(cycles).await;
-            looks += 1;
+            checks += 1;
         }
         let answer = m.wait_until(&slot[ANSWER], Until::Differs(last)).await?;
         if shared {

@@ -106,8 +106,9 @@ unsafe impl RawLock for Clh {
             let line = node(before);
             let state = m.load(&line[STATE], Acquire).await;
             if state == HELD {
-                // The node was used again since it was found free. The next thread continues there.
-                // It sees that node as this thread does, by its exchange of `last`.
+                // The node was reused after it was found free, so this attempt fails. The next
+                // thread continues at that node. It sees the node as this thread does, because of
+                // its exchange of `last`.
                 m.store(&mine[STATE], before, Relaxed).await;
                 m.wake(&mine[STATE]);
                 return None;
@@ -126,7 +127,8 @@ unsafe impl RawLock for Clh {
         match m.load(&node(last)[STATE], Relaxed).await {
             FREE => false,
             HELD => true,
-            // An attempt was given up. Only a queued thread may follow its node, so try to acquire.
+            // An attempt was given up. Only a queued thread may follow the address in its node, so
+            // try to acquire.
             _ => match self.try_acquire(m).await {
                 Some(mine) => {
                     // SAFETY: the thread has just taken the lock, with this token.

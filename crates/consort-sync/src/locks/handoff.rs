@@ -47,10 +47,10 @@ const HANDED: usize = 2;
 const FIRST_REST: u64 = 80;
 const LONGEST_BEFORE: u64 = if cfg!(loom) { FIRST_REST / 2 } else { 1_000 };
 const LONGEST_REST: u64 = 4_000;
-/// The first in the queue rests for this many cycles between its checks. If the use is rapid, it
-/// then sleeps until the turn ends. In a model it checks once.
+/// The first in the queue watches the lock for this many cycles. If the use is rapid, it then
+/// sleeps until the turn ends. In loom models it checks once.
 const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
-/// The time after which the first in the queue asks for the lock: a turn. None in a model.
+/// The time after which the first in the queue asks for the lock: a turn. 0 in loom models.
 const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
@@ -61,7 +61,8 @@ const RAPID: u64 = 400;
 #[derive(Debug, Default)]
 pub struct Handoff {
     state: Word,
-    /// The number of releases, which shows how rapidly the lock is used. Only the holder counts.
+    /// The number of releases, which shows how rapidly the lock is used. Only the holder changes
+    /// it.
     releases: Word,
     /// Its holder is the first in the queue.
     queue: Mcs,

@@ -16,7 +16,7 @@ use consort_machine::{Machine, Queue, Thread, Word};
 use super::RawLock;
 
 const UNLOCKED: u64 = 0;
-/// The message that hands the lock over. Other messages are threads.
+/// The message that hands the lock over. Any other message is a thread's word.
 const ALLOW: u64 = 0;
 
 /// A HYBLOCK: first come, first served. Threads wait for messages.
@@ -33,7 +33,7 @@ fn of_thread(thread: Thread) -> u64 {
 
 /// Returns the thread of such a word.
 fn thread(word: u64) -> Thread {
-    Thread(u32::try_from(word - 1).expect("a thread was made a word"))
+    Thread(u32::try_from(word - 1).expect("the word holds the number of a thread"))
 }
 
 impl HybLock {
@@ -52,7 +52,7 @@ impl HybLock {
 }
 
 // SAFETY: a thread holds the lock if it found `UNLOCKED`, or once it has received `ALLOW`. Its
-// predecessor sends that once, in its release, since each exchange of `last` returns another
+// predecessor sends that once, in its release, since each exchange of `last` returns a different
 // thread. A message happens before its receipt, and the release of the exchange that unlocks pairs
 // with the acquire of the next swap.
 unsafe impl RawLock for HybLock {
@@ -80,8 +80,9 @@ unsafe impl RawLock for HybLock {
         if first == ALLOW {
             return Ok(None);
         }
-        // 13 and 14: the next thread's message came before the lock. No further one follows, unless
-        // this thread already holds the lock: then it waits for ever, as with any lock.
+        // 13 and 14: the next thread's message arrived before the lock was handed over. No further
+        // message follows, unless this thread already holds the lock: then it waits forever, as
+        // with any lock.
         while m.receive(self.queue()).await? != [ALLOW] {}
         Ok(Some(thread(first)))
     }

@@ -49,7 +49,7 @@ pub use wait_queue::{Place, WaitQueue};
 pub unsafe trait RawLock: Default {
     /// The lock's name in the literature.
     const NAME: &'static str;
-    /// Returns a free lock.
+    /// A free lock.
     #[cfg(not(loom))]
     const NEW: Self;
 
@@ -58,13 +58,14 @@ pub unsafe trait RawLock: Default {
     /// The state that a waiting thread keeps.
     type WaitState;
 
-    /// Takes the lock if it is free, otherwise a place at which to wait. Does not wait itself.
+    /// Takes the lock if it is free. Otherwise returns the state with which the caller must
+    /// [`wait`](Self::wait). Does not wait itself.
     fn enter<M: Machine>(
         &self,
         m: &M,
     ) -> impl Future<Output = Result<Self::Token, Self::WaitState>>;
 
-    /// Waits at a place until the calling thread holds the lock.
+    /// Waits until the calling thread holds the lock, after [`enter`](Self::enter) did not take it.
     ///
     /// # Errors
     /// When the wait ends early: the lock is then lost.
@@ -131,7 +132,7 @@ pub unsafe trait RawLock: Default {
         token: Self::Token,
     ) -> impl Future<Output = Result<(), M::Stop>> {
         async move {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             match unsafe { self.leave(m, token) }.await {
                 Ok(()) => Ok(()),
                 // SAFETY: the thread still holds the lock, and this is what `leave` returned.
@@ -140,7 +141,7 @@ pub unsafe trait RawLock: Default {
         }
     }
 
-    /// Returns what the lock keeps to the machine, once no thread uses it any more.
+    /// Gives the lock's memory back to the machine. No thread may use the lock any more.
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }

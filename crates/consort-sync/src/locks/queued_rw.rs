@@ -13,15 +13,15 @@
 //! | `state` | meaning |
 //! | --- | --- |
 //! | bit 63 | a writer is inside, or the upgradable reader waits to become one |
-//! | bit 62 | an upgradable reader is inside: it excludes writers and its like |
-//! | bits 1 to 61 | the number of readers, of which some may be about to leave again |
+//! | bit 62 | an upgradable reader is inside: it excludes writers and other upgradable readers |
+//! | bits 1 to 61 | the number of readers; some of them may be about to leave again |
 //! | bit 0 | the first in the queue has asked |
 //!
 //! A reader adds itself before it knows whether it may enter, because checking first would cost one
 //! more transfer of the line. If it may not, it leaves again. So an attempt to write may fail while
 //! another thread tries to read.
 //!
-//! The order of the bits makes each condition of a wait a bound on the word.
+//! Because of the order of the bits, each wait is for the word to fall to a bound.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
@@ -45,15 +45,15 @@ const SLEEP: usize = 2;
 /// Cycles of rest between two checks: the first rest, and the longest.
 const FIRST_REST: u64 = 80;
 const LONGEST_REST: u64 = 1_000;
-/// Cycles of rest before a thread queues up, and before the first in the queue sleeps or asks. In a
-/// model it checks once.
+/// Cycles of rest before a thread queues up, and before the first in the queue sleeps or asks. In
+/// loom models it checks once.
 const BEFORE_QUEUE: u64 = if cfg!(loom) { FIRST_REST } else { 2_000 };
 const BEFORE_ASKING: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
 /// A thread that has waited enters if the lock was open at this many checks in a row.
 const OPEN_CHECKS: u32 = if cfg!(loom) { 1 } else { 3 };
-/// The lock is in rapid use if at least this many checks saw another word than the one before.
+/// The lock is in rapid use if the word differed from the previous check at least this often.
 const RAPID_CHANGES: u32 = 2;
-/// The time after which the first in the queue asks if the use is rapid: a turn. None in a model.
+/// The time after which the first in the queue asks if the use is rapid: a turn. 0 in loom models.
 const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
 /// The outcome of watching the word.
@@ -68,11 +68,11 @@ enum Watched {
 /// How a thread uses the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads it, next to other readers.
+    /// Reads the data, together with other readers.
     Read,
-    /// Reads it next to other readers, and may become the writer.
+    /// Reads the data together with other readers, and may become the writer.
     UpgradableRead,
-    /// Has it alone.
+    /// Uses the data exclusively.
     Write,
 }
 
@@ -101,7 +101,7 @@ impl Access {
     }
 }
 
-/// Returns whether a thread may sleep until the word is at most a bound that it has just fallen to.
+/// Returns whether the word has just fallen to a bound that a sleeping thread may wait for.
 const fn ends_a_wait(before: u64, after: u64) -> bool {
     const fn crosses(before: u64, after: u64, bound: u64) -> bool {
         before > bound && after <= bound

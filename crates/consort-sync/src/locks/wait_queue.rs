@@ -5,8 +5,8 @@
 //! waits there until a notification has removed the node and set its word. A lock protects the list
 //! of nodes. A thread whose time is over removes its node, unless a notification did so before it.
 //!
-//! So a notification wakes the threads that waited first, never wakes one for nothing, and is never
-//! lost: a node is in the list, or its word is set.
+//! So a notification wakes the threads that have waited longest, and there are no spurious wakeups.
+//! No notification is lost: a node is in the list, or its word is set.
 //!
 //! A notification reads a single word if the queue is empty. That needs no ordering: a thread that
 //! has to be notified of a change has appended its node before the mutex was taken for that change.
@@ -132,13 +132,13 @@ impl WaitQueue {
         Ok(is_in)
     }
 
-    /// Returns whether no thread waits that a notification has to reach.
+    /// Returns whether no thread waits. A thread that a notification has to reach is always seen.
     #[inline(always)]
     pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
         m.load(&self.first, Relaxed).await == 0
     }
 
-    /// Notifies the first `most` threads in the queue. Returns how many there were.
+    /// Notifies the first `most` threads in the queue. Returns how many it has notified.
     ///
     /// # Errors
     /// When the wait for the queue's lock ends early.
@@ -147,7 +147,7 @@ impl WaitQueue {
         let (mut address, mut notified) = (m.load(&self.first, Relaxed).await, 0);
         while address != 0 && notified < most {
             let first = node(address);
-            // Before its thread may use the node again.
+            // Read first, because the thread may reuse its node once it is notified.
             address = m.load(&first[NEXT], Relaxed).await;
             // Pairs with the acquire of the wait.
             m.store(&first[NOTIFIED], 1, Release).await;

@@ -15,7 +15,7 @@ pub type Counter<S> = Object<S, SequentialCounter>;
 pub struct SequentialCounter(Line);
 
 impl Sequential for SequentialCounter {
-    /// Adds the argument and returns the count before.
+    /// Adds the argument and returns the previous count.
     #[inline]
     async fn serve<M: Machine>(&self, m: &M, _: ObjectPart, by: u64) -> u64 {
         let count = m.load(&self.0[0], Relaxed).await;
@@ -25,14 +25,14 @@ impl Sequential for SequentialCounter {
 }
 
 impl<S: Scheme> Counter<S> {
-    /// Creates a counter of 0.
+    /// Creates a counter with the value 0.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(scheme: S) -> Self {
         Self::of(scheme, None, SequentialCounter(Line::new()))
     }
 
-    /// Adds to the counter and returns the count before.
+    /// Adds to the counter and returns the previous count.
     ///
     /// # Errors
     /// When a wait ends early.

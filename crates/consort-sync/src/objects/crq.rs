@@ -12,9 +12,10 @@
 //! | a value of an earlier round | marks the cell unsafe: that value is still to be taken |
 //! | a later round | does nothing: others have given up its ticket |
 //!
-//! A thread that puts needs a cell that has no value, whose round is not past, and that is safe or
-//! with whose ticket, as the thread knows, nobody takes yet. A ring that is full, or where putting
-//! fails too often, is closed for ever: a bit of `tail` marks it.
+//! A thread can put into a cell that has no value and whose round is not later than the ticket's.
+//! The cell must also be safe, or `head` must not have passed the ticket yet. A ring that is full,
+//! or where putting fails too often, is closed to puts for as long as a thread may use it: a bit of
+//! `tail` marks it.
 //!
 //! A cell is exchanged atomically. It is a pair of words or, if the machine exchanges no pairs, one
 //! word with values of 32 bits and rounds of 31, as in Petrović 2015, section 6.2.4. In place of
@@ -27,13 +28,13 @@ use consort_machine::{Line, Machine};
 
 /// In `tail`: the ring is closed to puts.
 const CLOSED: u64 = 1 << 63;
-/// The end of the tickets.
+/// Tickets are less than this.
 const TICKETS: u64 = 1 << 62;
 /// How often a thread tries to put before it closes the ring: the paper's `starving`.
 const TRIES: u32 = 100;
-/// How often a thread that takes checks for a value whose ticket was given out, and the cycles that
-/// it rests between checks. Loom would try each of these checks.
-const LOOKS: u32 = if cfg!(loom) { 0 } else { 100 };
+/// How often a thread that takes checks for a value that another thread is about to put, and the
+/// cycles of rest between checks. None in loom models, which would try each check.
+const CHECKS: u32 = if cfg!(loom) { 0 } else { 100 };
 const REST_CYCLES: u64 = 40;
 
 /// Words of `links`: the next ring of the queue, 0 if there is none; the next ring of those out of
@@ -107,7 +108,7 @@ impl Cell {
 /// A ring.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// Words 0: the next tickets.
+    /// Word 0 of `head` and of `tail`: the next ticket.
     head: Line,
     tail: Line,
     pub(super) links: Line,
@@ -150,9 +151,9 @@ impl Ring {
     }
 
     /// Reads the cell of a ticket. The two words of a pair are read one after the other, so they
-    /// may be of different times. Then the exchange fails. Where no exchange follows, either only
-    /// the round was used, which is in one word and never decreases, or a ticket to put with is
-    /// given up, which is always allowed.
+    /// may be of different times. Then the exchange fails. If no exchange follows, the caller has
+    /// used only the round, which is in one word and never decreases, or it gives up a ticket of
+    /// `tail`, which is always allowed.
     #[inline]
     async fn cell<M: Machine>(&self, m: &M, ticket: u64) -> Cell {
         let (line, place) = self.place(ticket);
@@ -209,7 +210,7 @@ impl Ring {
                 return false;
             }
         }
-        unreachable!("tries have an end")
+        unreachable!("the last try returns")
     }
 
     async fn close<M: Machine>(&self, m: &M) {
@@ -231,7 +232,7 @@ impl Ring {
                 return value;
             }
             if m.load(&self.tail[0], Acquire).await & !CLOSED <= ticket + 1 {
-                self.let_tail_follow(m).await;
+                self.fix_state(m).await;
                 return None;
             }
         }
@@ -242,15 +243,15 @@ impl Ring {
     async fn take_from<M: Machine>(&self, m: &M, ticket: u64) -> Option<u64> {
         let round = self.round(ticket);
         let next = self.round(ticket.saturating_add(self.size()));
-        let mut looks = 0;
+        let mut checks = 0;
         loop {
             let old = self.cell(m, ticket).await;
             if old.round > round {
                 return None;
             }
             let new = match old.value {
-                0 if looks < LOOKS && self.comes(m, ticket).await => {
-                    looks += 1;
+                0 if checks < CHECKS && self.is_put_pending(m, ticket).await => {
+                    checks += 1;
                     m.pause(REST_CYCLES).await;
                     continue;
                 }
@@ -265,15 +266,15 @@ impl Ring {
         }
     }
 
-    /// Returns whether a thread has this ticket to put with, and may do so soon.
-    async fn comes<M: Machine>(&self, m: &M, ticket: u64) -> bool {
+    /// Returns whether a thread has taken this ticket from `tail`, and may put a value soon.
+    async fn is_put_pending<M: Machine>(&self, m: &M, ticket: u64) -> bool {
         let tail = m.load(&self.tail[0], Acquire).await;
         tail & CLOSED == 0 && tail > ticket
     }
 
-    /// Threads that found the ring empty have more tickets than there are to put with, so `tail`
-    /// skips theirs. This is the paper's `fixState`. A closed ring does not need it.
-    async fn let_tail_follow<M: Machine>(&self, m: &M) {
+    /// Advances `tail` past the tickets of threads that found the ring empty: the paper's
+    /// `fixState`. A closed ring does not need it.
+    async fn fix_state<M: Machine>(&self, m: &M) {
         loop {
             let tail = m.load(&self.tail[0], Acquire).await;
             let head = m.load(&self.head[0], Acquire).await;
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_words() {
+    fn cell_is_read_back_from_its_words() {
         let cell = Cell { round: (1 << 31) - 1, is_unsafe: true, value: 0xffff_ffff };
         for same in [Cell::unpacked(cell.packed()), Cell::of_pair(cell.pair())] {
             assert_eq!((same.round, same.is_unsafe, same.value), (cell.round, true, cell.value));
@@ -336,9 +337,9 @@ mod tests {
         }
     }
 
-    /// Just before the last round.
+    /// Begins just before the last round.
     #[test]
-    fn rounds_end_rather_than_begin_again() {
+    fn ring_closes_for_good_in_the_last_round() {
         let ring = Ring::new(CellForm::Packed, 4);
         let near = ring.end() - 6;
         at_once(M.store(&ring.head[0], near, Relaxed));

@@ -9,7 +9,7 @@ use consort_machine::{Line, Machine};
 pub struct FetchAdd(Line);
 
 impl FetchAdd {
-    /// Adds to the counter, wrapping around, and returns the count before.
+    /// Adds to the counter, wrapping around, and returns the previous count.
     #[inline]
     pub async fn fetch_add<M: Machine>(&self, m: &M, by: u64) -> u64 {
         m.fetch_add(&self.0[0], by, Relaxed).await

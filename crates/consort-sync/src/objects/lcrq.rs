@@ -6,14 +6,14 @@
 //! closed and empty.
 //!
 //! A ring that has left the list is reused once no thread can still use it. Each thread publishes
-//! the first and the last ring that it used most recently: its hazards (Michael 2004, sections 2
-//! and 3). After a fence it checks whether that ring is still in place; a thread that searches for
-//! an unpublished ring does so after its own fence. A ring stays published until the thread uses
-//! another one. So an operation on the same ring as the last one needs no fence, and an idle thread
-//! keeps two rings from being reused. Rings are freed with the queue.
+//! the first and the last ring that it used most recently: its hazard pointers (Michael 2004,
+//! sections 2 and 3). After a fence it checks whether that ring is still in place; a thread that
+//! searches for an unpublished ring does so after its own fence. A ring stays published until the
+//! thread uses another one. So an operation on the same ring as the last one needs no fence, and an
+//! idle thread keeps two rings from being reused. Rings are freed with the queue.
 //!
 //! For clusters, each ring records the cluster whose turn it is. A thread of another cluster waits
-//! for a time before it takes the turn for its own.
+//! for a limited time before it takes the turn for its cluster.
 
 #![expect(unsafe_code, reason = "links rings by addresses")]
 
@@ -29,20 +29,20 @@ use super::{
     crq::{CLUSTER, CellForm, NEXT, NEXT_SPARE, Ring},
 };
 
-/// Indexes of the ends of the list, and of the words of a thread's hazards.
+/// Indexes of the ends of the list, and of the words of a thread's hazard pointers.
 const FIRST: usize = 0;
 const LAST: usize = 1;
-/// The next thread's hazards; 0 if there are none.
+/// The next thread's hazard pointers; 0 if there are none.
 const NEXT_THREAD: usize = 2;
 
-/// Words of `lists`: rings out of use, and the threads' hazards; 0 if there are none.
+/// Words of `lists`: rings out of use, and the threads' hazard pointers; 0 if there are none.
 const SPARE: usize = 0;
 const THREADS: usize = 1;
 
 /// LCRQ: a queue that threads use without waiting for each other.
 #[derive(Debug)]
 pub struct Lcrq {
-    /// Words 0: the addresses of the first and the last ring.
+    /// Word 0 of each: the address of the first and of the last ring.
     ends: [Line; 2],
     lists: Line,
     form: CellForm,
@@ -63,8 +63,8 @@ pub struct Clusters {
 #[derive(Debug, Default)]
 pub struct MyRings {
     hazards: Cell<Option<&'static Line>>,
-    /// The contents of the hazards.
-    shown: [Cell<u64>; 2],
+    /// The contents of the hazard pointers.
+    published: [Cell<u64>; 2],
     cluster: Cell<Option<u64>>,
 }
 
@@ -73,7 +73,7 @@ pub struct MyRings {
 unsafe fn ring<'r>(address: u64) -> &'r Ring {
     #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
     let ring = std::ptr::with_exposed_provenance::<Ring>(address as usize);
-    // SAFETY: the caller's promise. Everything that changes in a ring is atomic.
+    // SAFETY: guaranteed by the caller. Everything that changes in a ring is atomic.
     unsafe { &*ring }
 }
 
@@ -81,9 +81,9 @@ impl Lcrq {
     /// The number of cells of a ring on the native machine (Petrović 2015, section 7.2.3).
     pub const RING_SIZE: usize = 1 << 17;
 
-    /// Creates an empty queue whose rings have `ring_size` cells, a power of two. Values have 62
-    /// bits if the machine exchanges [pairs](Machine::has_pairs), otherwise 32, except the largest
-    /// number.
+    /// Creates an empty queue whose rings have `ring_size` cells, a power of two. Values are
+    /// numbers of 62 bits if the machine can exchange [pairs](Machine::has_pairs) of words,
+    /// otherwise numbers of 32 bits, except the largest one.
     ///
     /// # Panics
     /// When the size is not a power of two.
@@ -92,7 +92,7 @@ impl Lcrq {
         Self::of(if m.has_pairs() { CellForm::Pairs } else { CellForm::Packed }, ring_size)
     }
 
-    /// Creates a queue with values of 32 bits, except the largest number, on any machine.
+    /// Creates a queue whose values are numbers of 32 bits, except the largest one, on any machine.
     ///
     /// # Panics
     /// When the size is not a power of two.
@@ -109,7 +109,7 @@ impl Lcrq {
         Self { ends, lists: Line::default(), form, ring_size, clusters: None }
     }
 
-    /// Makes the threads of a cluster take turns at a ring: LCRQ+H.
+    /// Makes the clusters take turns at each ring: LCRQ+H.
     #[must_use]
     pub const fn with_clusters(mut self, clusters: Clusters) -> Self {
         self.clusters = Some(clusters);
@@ -121,7 +121,7 @@ impl Lcrq {
         Box::into_raw(Box::new(Ring::new(form, ring_size))).expose_provenance() as u64
     }
 
-    /// Returns the hazards of the calling thread, which are in the list.
+    /// Returns the hazard pointers of the calling thread, which are in the list.
     async fn hazards<M: Machine>(&self, m: &M, mine: &MyRings) -> &'static Line {
         if let Some(hazards) = mine.hazards.get() {
             return hazards;
@@ -133,7 +133,7 @@ impl Lcrq {
         loop {
             m.store(&hazards[NEXT_THREAD], next, Relaxed).await;
             let (list, new) = (&self.lists[THREADS], hazards.address());
-            // Pairs with the load in `is_shown`.
+            // Pairs with the load in `is_published`.
             match m.compare_exchange(list, next, new, Release).await {
                 Ok(_) => break,
                 Err(other) => next = other,
@@ -154,10 +154,11 @@ impl Lcrq {
     ) -> (u64, &'q Ring) {
         // Pairs with the releases of those that change the ends.
         let mut address = m.load(&self.ends[end][0], Acquire).await;
-        while mine.shown[end].get() != address {
-            // Pairs with the acquire in `is_shown`: the thread no longer uses the previous ring.
+        while mine.published[end].get() != address {
+            // Pairs with the acquire in `is_published`: the thread no longer uses the previous
+            // ring.
             m.store(&self.hazards(m, mine).await[end], address, Release).await;
-            mine.shown[end].set(address);
+            mine.published[end].set(address);
             m.fence(SeqCst).await; // pairs with `new_ring`: one side sees what the other wrote
             address = m.load(&self.ends[end][0], Acquire).await;
         }
@@ -166,8 +167,9 @@ impl Lcrq {
         (address, unsafe { ring(address) })
     }
 
-    /// Returns the turns of the thread's cluster, and how long the thread waits for one. Call this
-    /// before a ring is published, because the function that names the cluster may use the queue.
+    /// Returns the thread's cluster plus one, and how long the thread waits for its cluster's turn;
+    /// `None` without clusters. Call this before a ring is published, because the function that
+    /// names the cluster may use the queue.
     #[inline]
     fn turns<M: Machine>(&self, m: &M, mine: &MyRings) -> Option<(u64, u64)> {
         let Clusters { of, wait_ns } = self.clusters?;
@@ -210,7 +212,7 @@ impl Lcrq {
             // that list are freed below or with the queue.
             let spare = unsafe { ring(address) };
             next = m.load(&spare.links[NEXT_SPARE], Relaxed).await;
-            if found.is_some() || self.is_shown(m, address).await {
+            if found.is_some() || self.is_published(m, address).await {
                 self.leave(m, address).await;
             } else if spare.open(m).await {
                 found = Some(address);
@@ -224,7 +226,7 @@ impl Lcrq {
     }
 
     /// Returns whether a thread publishes a ring.
-    async fn is_shown<M: Machine>(&self, m: &M, address: u64) -> bool {
+    async fn is_published<M: Machine>(&self, m: &M, address: u64) -> bool {
         let mut next = m.load(&self.lists[THREADS], Acquire).await;
         while next != 0 {
             // SAFETY: the list has addresses of lines, which are never freed.
@@ -259,7 +261,7 @@ impl Lcrq {
     unsafe fn free(address: u64) {
         #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
         let ring = std::ptr::with_exposed_provenance_mut::<Ring>(address as usize);
-        // SAFETY: `allocate` created it from a box. The rest is the caller's promise.
+        // SAFETY: `allocate` created it from a box. The caller guarantees the rest.
         drop(unsafe { Box::from_raw(ring) });
     }
 }
@@ -326,7 +328,7 @@ unsafe impl Container for Lcrq {
             if value.is_some() {
                 return Ok(value);
             }
-            // Keeps the last ring from being one that has left the list.
+            // Otherwise the last ring could be one that has left the list.
             let _ = m.compare_exchange(&self.ends[LAST][0], address, next, AcqRel).await;
             if m.compare_exchange(&self.ends[FIRST][0], address, next, AcqRel).await.is_ok() {
                 self.leave(m, address).await;

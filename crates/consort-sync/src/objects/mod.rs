@@ -1,4 +1,4 @@
-//! Concurrent objects of words, on any [`Machine`]: counters, stacks and queues.
+//! Concurrent objects whose values are words, on any [`Machine`]: counters, stacks and queues.
 //!
 //! | object | source |
 //! | --- | --- |
@@ -47,8 +47,8 @@ pub use word_container::WordContainer;
 
 /// The first number that is not a value.
 ///
-/// Values have 62 bits, because the answers of some schemes have one bit less than a word, and one
-/// more number means that an object is empty.
+/// Values have 62 bits: some schemes return only 63 bits, and one further number means that an
+/// object is empty.
 pub const VALUES: u64 = 1 << 62;
 
 /// The result of taking from an empty object.
@@ -99,7 +99,7 @@ pub unsafe trait Container {
         true
     }
 
-    /// Like [`put`](Self::put), for a thread of the program.
+    /// Like [`put`](Self::put), on the native machine.
     ///
     /// # Panics
     /// When the number is not a value.
@@ -121,7 +121,7 @@ pub unsafe trait Container {
         let Ok(()) = drive(self.put(&MACHINE, local, value), self.waits());
     }
 
-    /// Like [`take`](Self::take), for a thread of the program.
+    /// Like [`take`](Self::take), on the native machine.
     ///
     /// # Safety
     /// As for [`put_here`](Self::put_here).
@@ -132,13 +132,13 @@ pub unsafe trait Container {
         value
     }
 
-    /// Returns what a thread keeps to the machine, once no thread uses the container any more.
+    /// Gives a thread's state back to the machine. No thread may use the container any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
         let _ = (m, local);
     }
 
-    /// Returns the container's memory to the machine, with the remaining values, once no thread
-    /// uses it any more.
+    /// Gives the container's memory back to the machine, with the remaining values. No thread may
+    /// use the container any more.
     fn retire<M: Machine>(&mut self, m: &M);
 }
 

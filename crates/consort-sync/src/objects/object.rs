@@ -35,7 +35,7 @@ pub trait Sequential {
         argument: u64,
     ) -> impl Future<Output = u64>;
 
-    /// Returns the memory of the data to the machine.
+    /// Gives the memory of the data back to the machine.
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }
@@ -50,7 +50,7 @@ pub struct Object<S, D> {
     data: ContainerService<D>,
 }
 
-/// Data, as schemes serve it.
+/// Makes data a [`Service`], for schemes.
 #[derive(Debug)]
 struct ContainerService<D>(D);
 
@@ -80,7 +80,7 @@ impl<S, D> Object<S, D> {
 }
 
 impl<S: Scheme, D: Sequential> Object<S, D> {
-    /// Returns the scheme's answer. `local` is what the thread keeps for both schemes.
+    /// Returns the scheme's answer. `local` is the thread's state of both schemes.
     #[inline]
     pub(super) async fn apply<M: Machine>(
         &self,
@@ -94,7 +94,7 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         scheme.apply(m, &local[second], &self.data, part as u64, argument).await
     }
 
-    /// Like `apply`, for a thread of the program.
+    /// Like `apply`, on the native machine.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn apply_here(&self, local: &[S::Local; 2], part: ObjectPart, argument: u64) -> u64 {
@@ -119,8 +119,8 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
 }
 
 impl<S: ServerScheme, D: Sequential> Object<S, D> {
-    /// Serves one of the object's [`parts`](Self::parts) to all threads, until [`stop`](Self::stop)
-    /// is called.
+    /// Runs the server of one of the object's [`parts`](Self::parts), until [`stop`](Self::stop) is
+    /// called.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -128,7 +128,7 @@ impl<S: ServerScheme, D: Sequential> Object<S, D> {
         self.scheme(part).run(m, &self.data).await
     }
 
-    /// Lets the server of a part end.
+    /// Ends the server of a part.
     ///
     /// # Errors
     /// When a wait ends early.

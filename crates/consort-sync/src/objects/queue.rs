@@ -1,8 +1,8 @@
 //! A queue: the two-lock queue of Michael and Scott 1996, section 2, Figure 2.
 //!
-//! A list of nodes, of which the first no longer has a value. Putting changes its end, and taking
-//! its beginning. So each may have its own scheme. They then share only the word `NEXT` of a node,
-//! which is therefore released and acquired.
+//! A list of nodes. The first node no longer has a value. Putting changes the end of the list, and
+//! taking changes its beginning, so each may have a separate scheme. The two schemes share only the
+//! word `NEXT` of a node, which is therefore released and acquired.
 
 #![expect(unsafe_code, reason = "links nodes by addresses")]
 
@@ -20,7 +20,7 @@ const NEXT: usize = 1;
 /// A queue under one scheme or two.
 pub type Queue<S> = Object<S, SequentialQueue>;
 
-/// Words 0: the addresses of the first and the last node.
+/// Word 0 of each: the address of the first and of the last node.
 #[derive(Debug)]
 pub struct SequentialQueue {
     first: Line,
@@ -87,7 +87,11 @@ impl<S: Scheme> Queue<S> {
     #[must_use]
     pub fn with_two<M: Machine>(m: &M, put: S, take: S) -> Self {
         let streams = put.streams() || take.streams();
-        assert!(!streams, "two schemes share nodes, so answers may not pass the caches");
+        assert!(
+            !streams,
+            "two schemes share nodes, so answers must not be streamed: use schemes without \
+             `with_streaming`"
+        );
         Self::of(put, Some(take), SequentialQueue::new(m))
     }
 }

@@ -108,7 +108,7 @@ unsafe impl Container for Treiber {
         check(value, VALUES);
         let line = m.take_line();
         let address = line.address();
-        assert!(address >> HIGHEST_BIT == 0 || m.has_pairs(), "an address of 48 bits");
+        assert!(address >> HIGHEST_BIT == 0 || m.has_pairs(), "the address has more than 48 bits");
         m.store(&line[VALUE], value, Relaxed).await;
         let mut top = self.top(m).await;
         loop {

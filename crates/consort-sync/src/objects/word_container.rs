@@ -1,4 +1,4 @@
-//! Containers of words for the threads of a program, without a launch.
+//! Containers of words that any thread can use.
 
 #![expect(unsafe_code, reason = "keeps state of a container per thread")]
 
@@ -13,7 +13,7 @@ use crate::{
     threads::PerThread,
 };
 
-/// A container of words for any threads.
+/// A container of words that any thread can use.
 ///
 /// ```
 /// use consort_sync::objects::WordContainer;
@@ -42,7 +42,7 @@ impl<C: Container> WordContainer<C> {
     /// When the number is not a [value](Container::values).
     #[inline]
     pub fn put(&self, value: u64) {
-        // SAFETY: this thread keeps it for this container.
+        // SAFETY: the state belongs to this thread and this container.
         unsafe { self.container.put_here(self.locals.mine(), value) };
     }
 
@@ -54,7 +54,7 @@ impl<C: Container> WordContainer<C> {
     /// Takes the first value of a queue, or the top value of a stack; `None` if it is empty.
     #[inline]
     pub fn take(&self) -> Option<u64> {
-        // SAFETY: this thread keeps it for this container.
+        // SAFETY: the state belongs to this thread and this container.
         unsafe { self.container.take_here(self.locals.mine()) }
     }
 }
@@ -141,7 +141,7 @@ where
         self.container.parts()
     }
 
-    /// Serves a part to all threads, until [`stop`](Self::stop) is called.
+    /// Runs the server of a part, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
     /// When a server of the part already runs.
@@ -149,7 +149,7 @@ where
         let Ok(()) = block_on_yielding(self.container.run(&MACHINE, part));
     }
 
-    /// Lets the server of a part end. Later operations of the part wait for ever.
+    /// Ends the server of a part. Later operations of the part wait forever.
     pub fn stop(&self, part: ObjectPart) {
         let Ok(()) = block_on(self.container.stop(&MACHINE, part));
     }

@@ -15,7 +15,7 @@ use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
 
 for_each_scheme! {
     each_closure_is_executed_once_and_alone,
-    sixty_four_threads_get_through,
+    sixty_four_threads_all_finish,
     results_and_borrows_are_returned,
     panic_reaches_only_its_caller,
     a_closure_may_use_other_data,
@@ -58,7 +58,7 @@ fn each_closure_is_executed_once_and_alone<D: Applies<(u64, u64)>, U>(
     }
 }
 
-fn sixty_four_threads_get_through<D: Applies<(u64, u64)>, U>(
+fn sixty_four_threads_all_finish<D: Applies<(u64, u64)>, U>(
     make: impl Fn((u64, u64)) -> D,
     _: impl Fn(u64) -> U,
 ) {
@@ -287,7 +287,7 @@ fn a_thread_that_unwinds_executes_closures() {
 }
 
 #[test]
-#[should_panic(expected = "answers may not pass the caches")]
+#[should_panic(expected = "answers must not be streamed")]
 fn server_refuses_streamed_answers() {
     let _ = Server::with(ShmServer::new(1).with_streaming(), 0);
 }

@@ -24,7 +24,7 @@ for_each_scheme! {
     a_closure_may_not_detach_with_its_own_data,
     closures_may_detach_with_other_data,
     results_are_awaited,
-    room_is_bounded,
+    backlog_is_bounded,
 }
 
 /// The executed closures: each one's thread, and its number in that thread.
@@ -71,7 +71,10 @@ fn closures_are_executed_in_the_order_of_their_thread<D: Applies<Log>, U>(
                 assert!(results.is_sorted());
                 assert_eq!(results.len() as u64, EACH / 6);
                 let mine = log.apply(|log| log.iter().filter(|(by, _)| *by == thread).count());
-                assert_eq!(mine as u64, EACH, "what a thread has detached comes before");
+                assert_eq!(
+                    mine as u64, EACH,
+                    "closures that the thread detached earlier are executed first"
+                );
             });
         }
     });
@@ -258,7 +261,7 @@ fn results_are_awaited<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u
 }
 
 /// While one closure takes its time, threads detach others. At some point they must wait.
-fn room_is_bounded<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U) {
+fn backlog_is_bounded<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U) {
     const THREADS: u64 = 2;
     const EACH: u64 = 20_000;
     let (data, most) = (make(0), AtomicU64::new(0));
@@ -284,7 +287,10 @@ fn room_is_bounded<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) 
             thread::yield_now();
         }
     });
-    assert!(most.into_inner() <= 2 * 4096 + THREADS, "the backlog and what is executed of it");
+    assert!(
+        most.into_inner() <= 2 * 4096 + THREADS,
+        "the backlog, and the closures being executed"
+    );
     drop(data);
     assert_eq!(executed.load(Relaxed), THREADS * EACH);
 }

@@ -1,4 +1,5 @@
-//! The first line of each public type compiles as a local variable without annotations.
+//! For each public type, the first line that a user writes compiles: a local variable without type
+//! annotations.
 
 #![expect(unsafe_code, reason = "names the machine of all threads")]
 

@@ -1,5 +1,5 @@
-//! Forked children have no server and get no results from the parent's; locks and delegates that no
-//! thread was using at the time work in them.
+//! Forked children have no server, and get no results from the server of the parent. In a child,
+//! locks and delegates work if no thread was using them at the time of the fork.
 
 use std::{
     env,

@@ -35,16 +35,16 @@ macro_rules! for_each_lock {
 
 for_each_lock! {
     one_thread_at_a_time,
-    sixty_four_threads_get_through,
+    sixty_four_threads_all_finish,
     first_come_first_served,
     attempts_succeed_only_on_a_free_lock,
-    attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed,
+    timed_attempts_wait_until_the_deadline_or_until_they_succeed,
     attempts_and_waits_mix,
     locks_nest_and_are_released_in_any_order,
-    a_lock_that_was_forgotten_may_be_dropped,
+    lock_with_a_forgotten_guard_may_be_dropped,
     a_thread_does_not_get_a_lock_twice,
     a_thread_may_hold_a_hundred_thousand_locks,
-    a_panic_releases,
+    panic_releases_the_lock,
     no_thread_starves_under_fair_locks,
 }
 
@@ -77,7 +77,7 @@ fn one_thread_at_a_time<R: Lock>() {
     count::<R>(6, 1_000, thread::yield_now);
 }
 
-fn sixty_four_threads_get_through<R: Lock>() {
+fn sixty_four_threads_all_finish<R: Lock>() {
     count::<R>(64, 50, || {});
 }
 
@@ -99,15 +99,15 @@ fn first_come_first_served<R: Lock>() {
         let mut guard = mutex.lock();
         for number in 0..6 {
             let mutex = &mutex;
-            let (says, who) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             scope.spawn(move || {
-                says.send(fs::read_link("/proc/thread-self").expect("its number")).expect("sent");
-                drop(says);
+                sender.send(fs::read_link("/proc/thread-self").expect("its number")).expect("sent");
+                drop(sender);
                 mutex.lock().push(number);
             });
             // Waiting threads eventually sleep.
-            let who = who.iter().last().expect("its number");
-            while !is_asleep(&who) {
+            let folder = receiver.iter().last().expect("its number");
+            while !is_asleep(&folder) {
                 thread::sleep(Duration::from_millis(1));
             }
         }
@@ -131,7 +131,7 @@ fn attempts_succeed_only_on_a_free_lock<R: Lock>() {
     }
 }
 
-fn attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed<R: Lock>() {
+fn timed_attempts_wait_until_the_deadline_or_until_they_succeed<R: Lock>() {
     let (mutex, short) = (Mutex::with(R::NEW, 0), Duration::from_millis(10));
     let guard = mutex.lock();
     let begun = Instant::now();
@@ -190,7 +190,7 @@ fn locks_nest_and_are_released_in_any_order<R: Lock>() {
     assert!(locks.iter().all(|lock| *lock.lock() == (400, 400)));
 }
 
-fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
+fn lock_with_a_forgotten_guard_may_be_dropped<R: Lock>() {
     for _ in 0..10 {
         let mutex = Mutex::with(R::NEW, Arc::new(()));
         let inner = Arc::clone(&mutex.lock());
@@ -231,7 +231,7 @@ fn a_thread_may_hold_a_hundred_thousand_locks<R: Lock>() {
     assert!(locks.iter().zip(0..).all(|(lock, number)| *lock.lock() == number));
 }
 
-fn a_panic_releases<R: Lock>() {
+fn panic_releases_the_lock<R: Lock>() {
     let mutex = Mutex::with(R::NEW, 0);
     let result = thread::scope(|scope| {
         let panics = || {

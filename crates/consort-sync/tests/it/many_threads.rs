@@ -9,7 +9,7 @@ use std::{
 
 use consort_sync::{Delegate, delegation::HybComb};
 
-/// More threads than [`Delegate`] lets use messages.
+/// More threads than may use messages at the same time.
 const THREADS: u32 = 17_000;
 const STACK: usize = 64 << 10;
 const LIMIT: Duration = Duration::from_secs(60);
@@ -19,22 +19,22 @@ static COUNTER: Delegate<u32, HybComb> = Delegate::with(HybComb::new(), 0);
 /// The first thread over the limit panics, and the others go on. Where the system lets a process
 /// start fewer threads, the test shows nothing.
 #[test]
-fn thread_too_many_panics() {
-    let (says, said) = mpsc::channel();
+fn thread_beyond_the_limit_panics() {
+    let (sender, receiver) = mpsc::channel();
     let mut threads = Vec::new();
     let mut ends = Vec::new();
     let panic = (0..THREADS).find_map(|_| {
         let (end, ended) = mpsc::channel::<()>();
-        let says = says.clone();
+        let sender = sender.clone();
         let body = move || {
             let applied = catch_unwind(AssertUnwindSafe(|| COUNTER.apply(|count| *count += 1)));
             let text = applied.map_err(|panic| panic.downcast_ref::<String>().cloned());
-            says.send(text.err()).expect("the test is waiting");
+            sender.send(text.err()).expect("the test is waiting");
             let _ = ended.recv(); // until all have begun
         };
         threads.push(thread::Builder::new().stack_size(STACK).spawn(body).ok()?);
         ends.push(end);
-        match said.recv_timeout(LIMIT) {
+        match receiver.recv_timeout(LIMIT) {
             Ok(panic) => panic,
             Err(RecvTimeoutError::Timeout) => panic!("a thread waits"),
             Err(RecvTimeoutError::Disconnected) => unreachable!("this thread may send"),

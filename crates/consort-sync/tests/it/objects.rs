@@ -140,7 +140,7 @@ fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
     }
 }
 
-/// Answers past the caches arrive, and in the order of the operations.
+/// Streamed answers arrive, and in the order of the operations.
 #[test]
 fn shm_server_that_streams() {
     let scheme = || ShmServer::new(64).with_streaming();
@@ -151,7 +151,7 @@ fn shm_server_that_streams() {
 }
 
 #[test]
-#[should_panic(expected = "answers may not pass the caches")]
+#[should_panic(expected = "answers must not be streamed")]
 fn servers_that_share_nodes_may_not_stream() {
     let _ = Queue::with_two(&M, ShmServer::new(1), ShmServer::new(1).with_streaming());
 }
@@ -178,7 +178,7 @@ fn lcrq() {
 
 #[test]
 #[should_panic(expected = "a ring of 12 cells: not a power of two")]
-fn ring_must_have_a_power_of_two_cells() {
+fn ring_size_must_be_a_power_of_two() {
     let _ = Lcrq::packed(12);
 }
 
@@ -237,7 +237,7 @@ fn too_large_value_panics() {
 
 /// The lines that one object returns are reused for the next one.
 #[test]
-fn nodes_are_used_again() {
+fn nodes_are_reused() {
     fn lines_of(a_round: impl Fn()) -> usize {
         let round = |_| {
             a_round();

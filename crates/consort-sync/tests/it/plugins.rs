@@ -1,5 +1,5 @@
-//! A library that uses this crate may be unloaded: what it leaves to the process or to a thread
-//! still finds its code.
+//! A library that uses this crate may be unloaded: destructors that run at the end of a thread or
+//! of the process still find their code.
 
 use consort_sandbox::plugins::unload;
 

@@ -1,4 +1,5 @@
-//! Reader-writer locks: who is inside at a time, attempts, time limits, starvation, leaked guards.
+//! Reader-writer locks: which threads are inside at the same time, attempts, time limits,
+//! starvation, leaked guards.
 
 use std::{
     sync::{
@@ -18,7 +19,7 @@ use consort_sync::{
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// The data of a lock, which notices threads that should not be inside together.
+/// The data of a lock, which detects threads that must not be inside together.
 #[derive(Default)]
 struct Room {
     writers: AtomicU32,
@@ -92,7 +93,7 @@ fn use_once(lock: &RwLock<Room>, random: u64) -> u64 {
 }
 
 #[test]
-fn random_threads_see_only_whom_they_may() {
+fn random_threads_exclude_each_other_as_their_access_requires() {
     for seed in seeds(20, 200, &[]) {
         let lock = RwLock::new(Room::default());
         let written = thread::scope(|scope| {
@@ -219,7 +220,7 @@ fn readers_do_not_starve_among_busy_writers() {
 
 /// The second reader has to wait for the writer, which waits for the first reader.
 #[test]
-fn newcomers_wait_for_a_thread_that_waits_for_long() {
+fn newcomers_wait_for_a_thread_that_has_waited_long() {
     let lock = RwLock::new(0);
     thread::scope(|scope| {
         let guard = lock.read();
@@ -236,7 +237,7 @@ fn newcomers_wait_for_a_thread_that_waits_for_long() {
 }
 
 #[test]
-fn attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed() {
+fn timed_attempts_wait_until_the_deadline_or_until_they_succeed() {
     let (lock, short) = (RwLock::new(0), Duration::from_millis(20));
     let guard = lock.read();
     let begun = Instant::now();
@@ -248,15 +249,15 @@ fn attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed() {
     assert!(lock.try_upgradable_read_for(short).is_none());
     let upgradable = UpgradableGuard::try_upgrade_for(upgradable, short).expect_err("a reader");
     thread::scope(|scope| {
-        let (says, said) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let lock = &lock;
         scope.spawn(move || {
             let read = lock.try_read_for(LONG).expect("before the time is over");
-            said.recv().expect("the test waits");
+            receiver.recv().expect("the test waits");
             drop(read);
         });
         drop(guard);
-        says.send(()).expect("the thread waits");
+        sender.send(()).expect("the thread waits");
         *UpgradableGuard::try_upgrade_for(upgradable, LONG).expect("the reader leaves") += 1;
     });
     assert!(begun.elapsed() < LONG);
@@ -264,7 +265,7 @@ fn attempts_with_a_time_limit_wait_for_it_and_no_longer_than_needed() {
 }
 
 #[test]
-fn a_panic_releases() {
+fn panic_releases_the_lock() {
     let lock = RwLock::new(0);
     let panics = || std::panic::resume_unwind(Box::new("on purpose"));
     thread::scope(|scope| {

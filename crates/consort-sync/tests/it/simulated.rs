@@ -1,5 +1,5 @@
-//! Locks and delegation on simulated machines: the same code, in schedules that threads hardly ever
-//! have.
+//! Locks and delegation on simulated machines: the same code, in schedules that are rare on a real
+//! machine.
 
 use std::{
     cell::{Cell, RefCell},
@@ -224,7 +224,7 @@ fn servers_execute_each_request_once() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn same_seed_gives_the_same_run() {
     let tallies = |seed| -> Vec<Tally> {
         let (scheme, counter) = (HybComb::new().with_max_ops(5), Counter::default());
         let run = simulation(MACHINES[0], 8, seed).run(async |m: SimulatedThread| {

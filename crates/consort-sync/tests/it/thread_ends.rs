@@ -1,5 +1,5 @@
-//! Locks in the destructors of thread-local variables, in any order with the machine's state of the
-//! thread.
+//! Locks in the destructors of thread-local variables. These destructors may run before or after
+//! that of the machine's state for the thread.
 
 use std::{
     cell::RefCell,
@@ -88,7 +88,7 @@ thread_local! {
 
 /// More threads than may use messages at the same time.
 #[test]
-fn numbers_that_are_taken_at_the_end_are_returned() {
+fn thread_numbers_taken_in_destructors_are_returned() {
     const THREADS: u32 = 17_000;
     for _ in 0..THREADS {
         let thread = thread::spawn(|| AT_THE_END.with(|_| *OTHER.lock() += 1));

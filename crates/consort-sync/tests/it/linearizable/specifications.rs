@@ -9,7 +9,7 @@ use todc_utils::specifications::Specification;
 pub(super) enum Operation {
     Put(u64),
     Take(Option<u64>),
-    /// With the count before.
+    /// With the previous count.
     Increment(u64),
 }
 use Operation::{Increment, Put, Take};
