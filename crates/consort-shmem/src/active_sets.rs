@@ -3,8 +3,8 @@
 //!
 //! An active set is a team, and its calls are those of teams. A PE's first call creates its part of
 //! the team, without the PEs outside the set; the team lasts as long as the job. A set of all PEs
-//! is the world. The calls need no `pSync` and no `pWrk`. Threads may make calls of different sets
-//! at the same time, as with different teams.
+//! is the world team. The calls need no `pSync` and no `pWrk`. Threads may make calls of different
+//! sets at the same time, as with different teams.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +39,7 @@ fn team(routine: &'static str, set: Triplet) -> Team {
             routine,
             format_args!(
                 "arguments PE_start, logPE_stride and PE_size are {start}, {log_stride} and \
-                 {size}, expected a set of PEs 0 to {last}, this one among it"
+                 {size}, expected a set of PEs from 0 to {last} that contains this PE"
             ),
         )
     };
@@ -54,13 +54,13 @@ fn team(routine: &'static str, set: Triplet) -> Team {
     })
 }
 
-/// Forgets the teams of sets, when the job is left.
+/// Forgets the teams of all sets, when this PE leaves the job.
 pub(crate) fn forget_all() {
     TEAMS.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// Returns first PE, stride and size of a set; `None` if this PE is not in it, or there is no such
-/// set.
+/// Returns the first PE, the stride and the size of a set; `None` if the arguments define no set,
+/// or this PE is not in it.
 fn members(world: &World, (start, log_stride, size): Triplet) -> Option<[u32; 3]> {
     let [start, log_stride, size] =
         [start, log_stride, size].map(|argument| u32::try_from(argument).ok());

@@ -1,5 +1,5 @@
-//! The allocator of a symmetric heap. Every PE keeps its own and makes the same sequence of
-//! changes, so all PEs compute the same offsets.
+//! The allocator of a symmetric heap. Every PE has an allocator, and all make the same sequence of
+//! changes, so they compute the same offsets.
 
 use std::{collections::BTreeMap, ops::Range};
 

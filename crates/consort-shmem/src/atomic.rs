@@ -1,7 +1,7 @@
 //! Atomic operations on words of 4 and 8 bytes; floats are handled by their bits. They are
 //! sequentially consistent, except for stores, which are ordered after everything that the PE has
-//! done before. The process of a far PE performs those on its words; operations without a result do
-//! not wait.
+//! done before. The process of a far PE performs the operations on the words of that PE. Operations
+//! without a result do not wait for it.
 
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -36,7 +36,8 @@ pub(crate) enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Returns the operation of a far PE that returns the old value, or the signal to it.
+    /// Returns the operation to request from a far PE: one that returns the old value, or a signal,
+    /// which returns nothing.
     fn far(self) -> Result<Atomic, Signal> {
         Ok(match self {
             Self::Load => Atomic::Load,
@@ -89,12 +90,12 @@ pub(crate) fn change<T: Amo>(
     const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8) };
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
-    let place = world.place(routine, (argument, address), size_of::<T>(), pe);
+    let place = world.locate(routine, (argument, address), size_of::<T>(), pe);
     ensure_aligned(routine, argument, address.addr(), size_of::<T>());
     T::of_bits(change_at::<T>(world, (pe, place), change))
 }
 
-/// Changes the word at a place of a PE, which has been checked. Returns the same as [`change`].
+/// Changes the word at a location of a PE, which has been checked. Returns the same as [`change`].
 #[inline(always)]
 pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Location), change: AtomicOp) -> u64 {
     let at = match place {

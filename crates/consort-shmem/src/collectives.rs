@@ -1,8 +1,8 @@
-//! The collectives of teams: those of this project, on places in symmetric memory.
+//! The collectives of teams: those of the crate `consort`, on symmetric memory.
 //!
 //! One thread at a time makes calls, and blocks in them. If the program has requested
-//! `SHMEM_THREAD_MULTIPLE`, a thread starts a call and waits for it in turn with other threads,
-//! which may wait for calls of other teams.
+//! `SHMEM_THREAD_MULTIPLE`, threads take turns instead: a thread starts its call, and then polls it
+//! in turn with threads that wait for calls of other teams.
 
 use std::{
     sync::atomic::Ordering::Relaxed,
@@ -59,7 +59,7 @@ impl TeamCall {
     #[inline(always)]
     pub(crate) fn check<T>(&self, argument: &str, at: *const T, elements: usize) {
         let bytes = bytes_of::<T>(elements);
-        self.world.place(self.routine, (argument, at), bytes, self.world.rank);
+        self.world.locate(self.routine, (argument, at), bytes, self.world.rank);
     }
 
     #[inline(always)]
@@ -116,7 +116,8 @@ impl TeamCall {
         let is_before_turn =
             || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
         self.world.callers.fetch_add(1, Relaxed);
-        // A PE past a barrier in a quarter of the window need not wait when the next one begins.
+        // After a barrier in this quarter of the window of calls, the call that begins the next
+        // quarter need not wait for credits.
         if is_before_turn() {
             self.complete(|team| team.start_barrier());
         }
@@ -170,7 +171,7 @@ impl TeamCall {
         }
     }
 
-    /// Waits until all PEs are here, and fails if they pass other strides or lengths.
+    /// Waits until all PEs have arrived, and fails if they pass other strides or lengths.
     fn agree(&self, own: [isize; 3]) {
         let all = self.make(|team| team.all_gather(own), |team| team.start(vec![own]).all_gather());
         let other = self.members.ranks().zip(&all).find(|(_, theirs)| **theirs != own);
@@ -206,7 +207,7 @@ impl TeamCall {
     }
 }
 
-/// Waits until all PEs are here, and everything that they have written has arrived.
+/// Waits until all PEs have arrived, and everything that they have written is visible.
 pub(crate) fn synchronize(routine: &'static str) {
     ordering::publish();
     if let Some(call) = TeamCall::new(routine, Team::WORLD) {
@@ -391,14 +392,14 @@ pub unsafe fn alltoalls<T: Element>(
     if nelems == 0 {
         return 0;
     }
-    // Every PE fetches its blocks while all are here.
+    // Every PE fetches its blocks while all PEs are in this call.
     call.agree([dst, sst, isize::try_from(nelems).unwrap_or(isize::MAX)]);
     let own = call.members.own() as usize;
     let (theirs, elements) =
         (source.wrapping_add(own * nelems * from_step), (nelems - 1) * from_step + 1);
     for (index, pe) in call.members.ranks().enumerate() {
         let (routine, world) = (call.routine, call.world);
-        let place = world.place(routine, ("source", theirs), bytes_of::<T>(elements), pe);
+        let place = world.locate(routine, ("source", theirs), bytes_of::<T>(elements), pe);
         let target = dest.wrapping_add(index * nelems * to_step);
         // SAFETY: both lie in memory that has been checked.
         unsafe { get_blocks((routine, world), target, (pe, place), (dst, sst), (1, nelems)) };

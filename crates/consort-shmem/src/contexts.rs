@@ -45,7 +45,7 @@ impl Context {
             Self::DEFAULT => Team::WORLD,
             Self::INVALID => fail(routine, "argument ctx is SHMEM_CTX_INVALID"),
             Self(at) => {
-                // SAFETY: a context of `create`.
+                // SAFETY: the handle was returned by `create`.
                 match unsafe { CONTEXTS.get(at) }.team.load(Acquire) {
                     0 => fail(routine, "argument ctx is a context that was destroyed"),
                     team => Team(team),
@@ -70,7 +70,7 @@ impl Context {
 /// `shmem_ctx_create`. Returns 0.
 ///
 /// # Safety
-/// `ctx` is a variable.
+/// `ctx` points to a writable variable.
 pub unsafe fn create(options: c_long, ctx: *mut Context) -> c_int {
     // SAFETY: guaranteed by the caller.
     unsafe { create_of("shmem_ctx_create", Team::WORLD, options, ctx) }
@@ -113,7 +113,7 @@ pub fn destroy(ctx: Context) {
         Context::DEFAULT => fail("shmem_ctx_destroy", "argument ctx is SHMEM_CTX_DEFAULT"),
         ctx @ Context(at) => {
             ctx.team("shmem_ctx_destroy");
-            // SAFETY: a context of `create`.
+            // SAFETY: the handle was returned by `create`.
             let was = unsafe { CONTEXTS.get(at) }.team.swap(0, AcqRel);
             if was != 0 {
                 // SAFETY: only this call has destroyed it, and a program does not use it any more.
@@ -126,7 +126,7 @@ pub fn destroy(ctx: Context) {
 /// `shmem_ctx_get_team`. Returns 0, or -1 for `SHMEM_CTX_INVALID`.
 ///
 /// # Safety
-/// `team` is a variable.
+/// `team` points to a writable variable.
 pub unsafe fn get_team(ctx: Context, team: *mut Team) -> c_int {
     world("shmem_ctx_get_team");
     let is_valid = ctx != Context::INVALID;

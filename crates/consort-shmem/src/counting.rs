@@ -28,13 +28,13 @@ use crate::{
 pub struct Counter(pub *mut i64);
 
 impl Counter {
-    /// Returns this PE's word of the counter, which it checks.
+    /// Checks the counter, and returns this PE's word of it.
     fn word(self, routine: &str) -> &'static AtomicI64 {
         let world = world(routine);
-        world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
+        world.locate(routine, ("ct", self.0.cast_const()), 8, world.rank);
         ensure_aligned(routine, "ct", self.0.addr(), 8);
-        // SAFETY: an aligned word of symmetric memory, as has just been checked, which is never
-        // unmapped.
+        // SAFETY: an aligned word of symmetric memory, which has just been checked. Such memory is
+        // never unmapped.
         unsafe { AtomicI64::from_ptr(self.0) }
     }
 
@@ -47,7 +47,7 @@ impl Counter {
 /// `shmemx_ct_create`: collective. The counter is null if there is no memory.
 ///
 /// # Safety
-/// `ct` is a variable.
+/// `ct` points to a writable variable.
 pub unsafe fn create(ct: *mut Counter) {
     // SAFETY: guaranteed by the caller.
     unsafe { ct.write(Counter(memory::calloc(1, 8).cast())) };
@@ -56,7 +56,7 @@ pub unsafe fn create(ct: *mut Counter) {
 /// `shmemx_ct_free`: collective.
 ///
 /// # Safety
-/// `ct` is a variable that holds a counter.
+/// `ct` points to a writable variable that holds a counter.
 pub unsafe fn free(ct: *mut Counter) {
     // SAFETY: guaranteed by the caller.
     unsafe {

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
 use consort_fabric::OperatorClass;
 
-/// An element of the memory of puts and gets.
+/// An element that puts and gets can move.
 pub trait Element: Copy + 'static {}
 
 impl<T: Copy + 'static> Element for T {}
@@ -141,11 +141,11 @@ pub struct MinOp;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxOp;
 
-/// The bitwise operators are those of the library.
+/// The bitwise and.
 pub type And = BitAnd;
-/// As above.
+/// The bitwise or.
 pub type Or = BitOr;
-/// As above.
+/// The bitwise exclusive or.
 pub type Xor = BitXor;
 
 macro_rules! operator {
@@ -223,7 +223,7 @@ mod extended {
 
     pub(super) fn is_less(a: LongDouble, b: LongDouble) -> bool {
         let mut less: u8;
-        // SAFETY: as above; `fcomip` compares b with a and drops one, `fstp` drops the other.
+        // SAFETY: as above; `fcomip` compares b with a and pops one, `fstp` pops the other.
         unsafe {
             asm!(
                 "fld tbyte ptr [{a}]",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_80_bits() {
+    fn long_double_operators_match_small_integers() {
         assert_eq!(SumOp.apply(long(7), long(5)), long(12));
         assert_eq!(ProductOp.apply(long(7), long(5)), long(35));
         assert_eq!(MinOp.apply(long(7), long(5)), long(5));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn complex_numbers() {
+    fn complex_sum_and_product() {
         let (a, b) = (Complex { re: 1.0, im: 2.0 }, Complex { re: 3.0, im: -1.0 });
         assert_eq!(SumOp.apply(a, b), Complex { re: 4.0, im: 1.0 });
         assert_eq!(ProductOp.apply(a, b), Complex { re: 5.0, im: 5.0 });

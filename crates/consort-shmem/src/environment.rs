@@ -18,14 +18,14 @@ pub struct Environment {
     pub version: bool,
     /// Whether to print the supported environment variables.
     pub info: bool,
-    /// Whether to make expensive checks. Builds for debugging do by default.
+    /// Whether to make expensive checks. Debug builds do by default.
     pub debug: bool,
 }
 
 /// Returns the current settings in the environment for a job of `pes` PEs.
 ///
 /// # Errors
-/// A variable with an unknown value, and the valid values.
+/// If a variable has an invalid value. The text names it and the valid values.
 pub fn read(pes: u32) -> Result<Environment, String> {
     let bytes = match value_of([SYMMETRIC_SIZE, "SMA_SYMMETRIC_SIZE"]) {
         Some((name, text)) => heap_bytes_of(name, &text.to_string_lossy()),
@@ -39,10 +39,11 @@ pub fn read(pes: u32) -> Result<Environment, String> {
     })
 }
 
-/// Checks that each process of an MPI is to be one PE.
+/// Checks that each process of an MPI is one PE.
 ///
 /// # Errors
-/// If each is to be several PEs, which are threads in other languages.
+/// If the environment requests several PEs per process. Programs in other languages run these as
+/// threads.
 pub fn ensure_one_each() -> Result<(), String> {
     const EACH: &str = "CONSORT_PES_PER_PROCESS";
     match variable(EACH).map(|each| each.to_string_lossy().into_owned()) {
@@ -53,8 +54,8 @@ pub fn ensure_one_each() -> Result<(), String> {
     }
 }
 
-/// Returns the first of a variable's names, the old one last, that the environment has, and its
-/// value.
+/// Returns the value of a variable, with the name under which the environment has it. `names` has
+/// the current name and then the old one.
 fn value_of(names: [&'static str; 2]) -> Option<(&'static str, OsString)> {
     names.into_iter().find_map(|name| variable(name).map(|value| (name, value)))
 }

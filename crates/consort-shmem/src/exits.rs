@@ -1,11 +1,11 @@
 //! The end of a process: the library's actions when it exits, and when the launcher ends it.
 //!
-//! A PE that calls `shmem_global_exit` ends all PEs, which must still write the buffers of their
-//! streams. A PE that waits in the library notices at once and exits. A PE that computes gets the
-//! launcher's `SIGTERM`. A signal handler cannot exit, because the program may be in the middle of
-//! `malloc`. So it hides the library from its callers (`world::forget`): the next routine that the
-//! program calls, or the end of `main`, exits in an orderly way. This adds no cost to calls. A PE
-//! that does neither in time is killed.
+//! A PE that calls `shmem_global_exit` ends all PEs, which must still flush their streams. A PE
+//! that waits in the library notices at once and exits. A PE that computes gets the launcher's
+//! `SIGTERM`. A signal handler cannot exit, because the program may be in the middle of `malloc`.
+//! So it hides the library from its callers (`world::forget`): the next routine that the program
+//! calls, or the end of `main`, exits in an orderly way. This adds no cost to calls. A PE that does
+//! neither in time is killed.
 
 use std::{
     mem::MaybeUninit,
@@ -31,10 +31,10 @@ use crate::{
 };
 
 /// How often a PE that has exited checks whether all others wait.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 unsafe extern "C" {
-    /// Registers a function that is called at exit with the status and an argument: glibc's.
+    /// Registers a function that glibc calls at exit with the status and an argument.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn call_at_exit(handler: extern "C" fn(c_int, *mut c_void)) {
 /// handler that the program installs later replaces this one.
 pub(crate) fn take_signal() {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: it changes nothing, and initializes the action.
+    // SAFETY: it only reads the current action, and initializes `before`.
     let is_known = unsafe { libc::sigaction(libc::SIGTERM, null_mut(), before.as_mut_ptr()) } == 0;
     // SAFETY: as above.
     if !is_known || unsafe { before.assume_init() }.sa_sigaction != libc::SIG_DFL {
@@ -59,17 +59,19 @@ pub(crate) fn take_signal() {
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler does only what handlers may do.
+    // SAFETY: the handler is async-signal-safe.
     unsafe { libc::sigaction(libc::SIGTERM, &raw const action, null_mut()) };
 }
 
-/// Does what a signal handler may do: reads and writes atomics, and makes system calls.
+/// Handles `SIGTERM`. It is async-signal-safe: it only reads and writes atomics, and makes system
+/// calls.
 extern "C" fn on_signal(signal: c_int) {
-    if failure::begun().is_some_and(|world| world.process.is_current() && world.job.is_ended()) {
+    if failure::membership().is_some_and(|world| world.process.is_current() && world.job.is_ended())
+    {
         world::forget();
         return;
     }
-    // SAFETY: a handler may call both. The signal is delivered again when this returns, and ends
+    // SAFETY: both are async-signal-safe. The signal is delivered again when this returns, and ends
     // the process as if there were no handler.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
@@ -77,15 +79,15 @@ extern "C" fn on_signal(signal: c_int) {
     }
 }
 
-/// Fails the job, until this is dropped, if no PE can continue: this PE has exited and waits for
-/// its peers in `shmem_finalize`, while one of them waits for a word, for example of a lock or a
-/// signal, and all others wait too.
+/// Until this is dropped, fails the job if no PE can continue: if this PE has exited and waits for
+/// its peers in `shmem_finalize`, one of them waits for a word, for example of a lock or a signal,
+/// and all others wait too.
 pub(crate) struct ExitWatch(Arc<AtomicBool>);
 
 impl ExitWatch {
     /// Watches the other PEs, but not if their threads call the library at the same time, because
-    /// these may wait and continue. Without a thread for the watch, an incorrect program may wait
-    /// forever.
+    /// one thread may wait while another continues. If the thread that watches cannot be started,
+    /// an incorrect program may wait forever.
     pub(crate) fn of(world: &'static World) -> Self {
         let is_over = Arc::new(AtomicBool::new(!world.is_launched || world.pes == 1));
         if !is_over.load(Relaxed) && !world.takes_turns.load(Relaxed) {
@@ -106,7 +108,7 @@ impl Drop for ExitWatch {
 fn watch(world: &World, is_over: &AtomicBool) {
     let mut before: Option<WaitSnapshot> = None;
     loop {
-        thread::sleep(LOOK);
+        thread::sleep(CHECK_INTERVAL);
         if is_over.load(Relaxed) {
             return;
         }
@@ -123,9 +125,9 @@ fn watch(world: &World, is_over: &AtomicBool) {
     }
 }
 
-/// Waits in `shmem_finalize` until all PEs are here, and returns the first one that has exited
+/// Waits in `shmem_finalize` until all PEs have arrived. Returns the first PE that has exited
 /// without calling it, if any.
-pub(crate) fn first_that_has_exited(has_exited: bool) -> Option<Rank> {
+pub(crate) fn first_pe_that_has_exited(has_exited: bool) -> Option<Rank> {
     ordering::publish();
     let call = TeamCall::new(FINALIZE, Team::WORLD)?;
     let own = u32::from(has_exited);

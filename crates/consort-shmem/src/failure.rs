@@ -41,19 +41,20 @@ pub struct Membership {
     pub(crate) pes: u32,
 }
 
-/// This process's membership from the job's beginning, before it is initialized, to its end.
+/// This process's membership, from the beginning of the job, before the program initializes it, to
+/// its end.
 static STARTED_JOB: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns the membership if the job has begun and not ended, even if it is not initialized yet.
-pub(crate) fn begun() -> Option<&'static Membership> {
-    // SAFETY: null, or the argument of `set_begun`, which lives forever.
-    unsafe { STARTED_JOB.load(Acquire).as_ref() } // pairs with the release in `set_begun`
+pub(crate) fn membership() -> Option<&'static Membership> {
+    // SAFETY: null, or the argument of `set_membership`, which lives forever.
+    unsafe { STARTED_JOB.load(Acquire).as_ref() } // pairs with the release in `set_membership`
 }
 
-/// Records that the job has begun or ended.
-pub(crate) fn set_begun(own: Option<&'static Membership>) {
+/// Sets the membership when the job begins, and `None` when it ends.
+pub(crate) fn set_membership(own: Option<&'static Membership>) {
     let address = own.map_or(ptr::null_mut(), |own| ptr::from_ref(own).cast_mut());
-    STARTED_JOB.store(address, Release); // pairs with the acquire in `begun`
+    STARTED_JOB.store(address, Release); // pairs with the acquire in `membership`
 }
 
 /// The thread that ends this process, and the exit status.
@@ -85,13 +86,13 @@ fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     if let Some(status) = ended_by_peer() {
         exit(status);
     }
-    begin_to_end(1);
+    claim_exit(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
     if !fail_job(&reason, is_starting)
         && !is_reported(&reason)
         && let Some(claim) = claim(&reason)
     {
-        let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
+        let pe = membership().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that the lines of several PEs do not mix. Write errors are ignored.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
         claim.hold();
@@ -106,32 +107,32 @@ fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
 
 /// Warns about an action of this PE.
 pub(crate) fn warn(what: fmt::Arguments<'_>) {
-    let pe = begun().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
+    let pe = membership().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
     // In one piece, as in `fail`. Write errors are ignored.
     let _ = std::io::stderr().write_all(format!("warning: {pe}{what}\n").as_bytes());
 }
 
 /// Ends the process like a C program that ends normally, with its exit handlers.
 pub(crate) fn exit(status: c_int) -> ! {
-    begin_to_end(status);
-    // SAFETY: no other thread runs the exit handlers, because of `begin_to_end`. If one of them
+    claim_exit(status);
+    // SAFETY: no other thread runs the exit handlers, because of `claim_exit`. If one of them
     // calls this function, the C library continues with the remaining ones.
     unsafe { libc::exit(status) }
 }
 
 /// Returns the status of `shmem_global_exit`, if a peer with the same launcher has called it.
 fn ended_by_peer() -> Option<c_int> {
-    let world = begun().filter(|world| world.is_launched)?;
+    let world = membership().filter(|world| world.is_launched)?;
     match world.job.failure()? {
         Failure::Ended { rank, status, .. } if rank != world.rank => Some(status.into()),
         _ => None,
     }
 }
 
-/// Ends all processes that an MPI has started with this one's exit status, if this one has failed
-/// or ended the job. If another one has, this process waits for it to do so.
+/// If this process has failed or ended the job, ends all processes of its MPI, with this process's
+/// exit status. If another process has, waits for that process to end them.
 pub(crate) fn end_all() {
-    let Some(own) = begun() else { return };
+    let Some(own) = membership() else { return };
     let is_own = match own.job.failure() {
         Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => rank == own.rank,
         _ => true,
@@ -153,10 +154,10 @@ pub(crate) fn is_ending() -> bool {
     ENDING.lock().is_ok_and(|ending| ending.is_some())
 }
 
-/// Lets the calling thread end the process. If it is doing so already, an exit handler has called
-/// the library, and the process ends once all C streams are flushed. If another thread is doing so,
-/// this one waits.
-fn begin_to_end(status: c_int) {
+/// Lets the calling thread end the process. If this thread is already doing so, an exit handler has
+/// called the library: then flushes all C streams and ends the process. If another thread is doing
+/// so, waits for it.
+fn claim_exit(status: c_int) {
     // SAFETY: no conditions. When exit handlers run, Rust's own thread ids no longer exist.
     let own = unsafe { libc::pthread_self() };
     let begun = ENDING.lock().map_or(None, |mut ending| match *ending {
@@ -178,7 +179,7 @@ fn begin_to_end(status: c_int) {
 }
 
 /// Makes a panic, which no C caller could catch, end the job with one line.
-pub(crate) fn end_by_panics() {
+pub(crate) fn end_job_on_panic() {
     panic::set_hook(Box::new(|info| {
         let what = info.payload_as_str().unwrap_or("a panic");
         let place = info.location().map_or_else(String::new, |place| format!(" ({place})"));
@@ -187,7 +188,7 @@ pub(crate) fn end_by_panics() {
 }
 
 /// Makes the program's output reach the launcher line by line, as on a terminal.
-pub(crate) fn print_by_lines() {
+pub(crate) fn use_line_buffering() {
     // SAFETY: a C stream to which nothing has been written.
     unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
 }
@@ -195,14 +196,14 @@ pub(crate) fn print_by_lines() {
 /// Returns whether the launcher reports why this process cannot start, once for all processes with
 /// the same reason.
 fn is_reported(reason: &str) -> bool {
-    let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
+    let member = if membership().is_none() { Member::here().ok().flatten() } else { None };
     member.is_some_and(|member| member.report(reason))
 }
 
 /// Claims the report of why this process cannot start. `None` if another process that the same MPI
 /// has started on this machine is reporting the same. The claim is the name of a socket.
 fn claim(reason: &str) -> Option<ReportClaim> {
-    if begun().is_some() || JobBuilder::processes_of_mpi().is_none() {
+    if membership().is_some() || JobBuilder::processes_of_mpi().is_none() {
         return Some(ReportClaim(None));
     }
     let mut hasher = DefaultHasher::new();
@@ -227,11 +228,11 @@ impl ReportClaim {
     }
 }
 
-/// Fails the job. Returns whether the launcher or an earlier PE already reports the reason. They do
-/// not if calls do not match: then the line of each PE names its routine, unless the job fails at
-/// its start.
+/// Fails the job. Returns whether the launcher or an earlier PE already reports the reason. If the
+/// reason is that calls do not match, neither does: each PE writes a line that names its routine,
+/// unless the job fails at its start.
 fn fail_job(reason: &str, is_starting: bool) -> bool {
-    let Some(own) = begun() else { return false };
+    let Some(own) = membership() else { return false };
     own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });
     match own.job.failure() {
         Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => {

@@ -14,7 +14,7 @@ pub const VENDOR: &str = concat!("Consort ", env!("CARGO_PKG_VERSION"));
 /// `shmem_info_get_version`.
 ///
 /// # Safety
-/// The arguments are variables.
+/// Both arguments point to writable variables.
 pub unsafe fn get_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: guaranteed by the caller.
     unsafe {

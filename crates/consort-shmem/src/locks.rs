@@ -1,4 +1,5 @@
-//! Locks: tickets, in the memory of the PE that a lock's address selects. First come, first served.
+//! Ticket locks: first come, first served. The address of a lock selects the PE in whose memory it
+//! is.
 //!
 //! The upper half of the word is the next ticket, and the lower half is the one being served.
 
@@ -33,7 +34,7 @@ impl Lock {
         // Locks are spread over the PEs.
         let offset = world.offset_of(lock.addr(), 8).unwrap_or(0);
         let home = Rank(u32::try_from(offset / 8 % world.pes as usize).unwrap_or(0));
-        let at = world.place(routine, ("lock", lock.cast_const()), 8, home);
+        let at = world.locate(routine, ("lock", lock.cast_const()), 8, home);
         Self { routine, world, home, at }
     }
 
@@ -53,7 +54,7 @@ const fn next(word: u64) -> u64 {
 /// `shmem_set_lock`.
 ///
 /// # Safety
-/// `lock` is a lock, here and below.
+/// `lock` points to a lock in symmetric memory, here and below.
 pub unsafe fn set(lock: *mut c_long) {
     let lock = Lock::new("shmem_set_lock", lock);
     let ticket = next(lock.change(AtomicOp::Add(ONE_TICKET)));

@@ -61,7 +61,7 @@ fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
     let ((name, value), other) = (arguments[at], all[pe][at]);
     fail(
         routine,
-        format_args!("argument {name} is {value}, and PE {pe} gave {other}: all PEs must agree"),
+        format_args!("argument {name} is {value}, but PE {pe} passed {other}: all PEs must agree"),
     )
 }
 
@@ -100,11 +100,11 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     bytes.map_or(null_mut(), |bytes| allocate("shmem_calloc", bytes, 1, true))
 }
 
-/// The alignment that all heaps have at least: a large page.
+/// The minimum alignment of every heap: a large page.
 const LEAST_ALIGNMENT: usize = 2 << 20;
 
-/// Returns the alignment of heaps of `heap_bytes` bytes if each PE finds room for it: the largest
-/// power of two that an allocation could request.
+/// Returns the alignment that heaps of `heap_bytes` bytes get if every PE has room for it in its
+/// address space: the largest power of two that an allocation could request.
 pub(crate) fn preferred_alignment(heap_bytes: usize) -> usize {
     (1 << heap_bytes.max(1).ilog2()).max(LEAST_ALIGNMENT)
 }
@@ -179,7 +179,7 @@ pub fn free(ptr: *mut c_void) {
         return;
     }
     let at = offset_of(world, "shmem_free", ptr);
-    // Peers may access it until they are here.
+    // Peers may access the allocation until they have arrived.
     synchronize_on("shmem_free", [(OFFSET, at), (OFFSET, at)]);
     give(world, at);
 }

@@ -17,8 +17,8 @@ pub(crate) const fn bytes_of<T>(nelems: usize) -> usize {
     nelems.saturating_mul(size_of::<T>())
 }
 
-/// Copies to memory that others may access, for a routine. Fails if the two overlap without being
-/// the same.
+/// Copies to memory that other threads and PEs may access. Fails if source and target overlap
+/// without being the same; the error names `routine`.
 ///
 /// # Safety
 /// As [`OneSided::copy`], except that they may overlap.
@@ -56,7 +56,7 @@ pub unsafe fn put<T: Element>(
     unsafe { put_as("shmem_put", context, dest, source, nelems, pe) }
 }
 
-/// As `shmem_put`, under another name.
+/// Like `shmem_put`, but errors name `routine`.
 ///
 /// # Safety
 /// As [`put`].
@@ -72,7 +72,7 @@ pub(crate) unsafe fn put_as<T: Element>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    match world.place(routine, ("dest", dest), bytes, pe) {
+    match world.locate(routine, ("dest", dest), bytes, pe) {
         Location::Near(target) => {
             // SAFETY: the target is symmetric memory; the caller guarantees the source.
             unsafe { copy(routine, target, source.cast(), bytes) };
@@ -99,7 +99,7 @@ pub unsafe fn get<T: Element>(
     unsafe { get_as("shmem_get", context, dest, source, nelems, pe) }
 }
 
-/// As `shmem_get`, under another name.
+/// Like `shmem_get`, but errors name `routine`.
 ///
 /// # Safety
 /// As [`get`].
@@ -115,7 +115,7 @@ pub(crate) unsafe fn get_as<T: Element>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    match world.place(routine, ("source", source), bytes, pe) {
+    match world.locate(routine, ("source", source), bytes, pe) {
         // SAFETY: the source is symmetric memory; the caller guarantees the target.
         Location::Near(source) => unsafe { copy(routine, dest.cast(), source, bytes) },
         Location::Far(at) => {

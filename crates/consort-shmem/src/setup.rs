@@ -32,11 +32,11 @@ use crate::{
     world::{self, Driver, World, initialized_world, world},
 };
 
-/// The levels of thread support, as `shmem.h` numbers them.
+/// `SHMEM_THREAD_SINGLE`, the lowest level of thread support, as `shmem.h` numbers it.
 pub const THREAD_SINGLE: c_int = 0;
-/// As above.
+/// `SHMEM_THREAD_SERIALIZED`.
 pub const THREAD_SERIALIZED: c_int = 2;
-/// As above.
+/// `SHMEM_THREAD_MULTIPLE`.
 pub const THREAD_MULTIPLE: c_int = 3;
 
 /// A job that has begun; the program may or may not have initialized it.
@@ -62,8 +62,8 @@ static WORLD: AtomicPtr<World> = AtomicPtr::new(ptr::null_mut());
 static INITIALIZED: Mutex<u32> = Mutex::new(0);
 /// Whether the program has ever been initialized.
 static WAS_INITIALIZED: AtomicBool = AtomicBool::new(false);
-/// Whether the end of the program finalizes, as after `start_pes`.
-static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
+/// Whether the library finalizes when the program ends, as after `start_pes`.
+static FINALIZES_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Runs before the program, while it has one thread, so that its static variables can be moved. The
 /// number puts it before the program's own constructors, unless theirs is smaller.
@@ -78,10 +78,10 @@ extern "C" fn construct() {
         return;
     }
     if variable("CONSORT_LAUNCH").is_some() {
-        failure::print_by_lines();
+        failure::use_line_buffering();
         *begun = Some(begin());
     } else if JobBuilder::processes_of_mpi().is_some() {
-        failure::print_by_lines();
+        failure::use_line_buffering();
         move_statics();
     }
 }
@@ -90,7 +90,8 @@ extern "C" fn construct() {
 /// data; or the reason why they could not be moved.
 static MOVED: OnceLock<Result<(Arc<SharedFile>, usize), String>> = OnceLock::new();
 
-/// Moves the static variables to a file before an MPI begins, because then there are other threads.
+/// Moves the static variables to a file before the MPI is initialized, because the MPI starts other
+/// threads.
 fn move_statics() {
     let statics = Statics::of_program();
     if statics.can_move() {
@@ -102,12 +103,12 @@ fn move_statics() {
     }
 }
 
-/// The operation that the system refuses.
+/// The beginning of an error: the system has refused to share the static variables.
 const CANNOT_SHARE: &str = "static variables cannot be shared";
 
 /// Begins the job that the environment describes.
 fn begin() -> Result<StartedJob, String> {
-    failure::end_by_panics();
+    failure::end_job_on_panic();
     let member = Member::here().map_err(|error| error.to_string())?;
     let processes = JobBuilder::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
@@ -179,7 +180,7 @@ fn begin() -> Result<StartedJob, String> {
     }
     let world: &'static World = Box::leak(Box::new(world));
     WORLD.store(ptr::from_ref(world).cast_mut(), Relaxed);
-    failure::set_begun(Some(world));
+    failure::set_membership(Some(world));
     Ok(StartedJob { world, job, joined: Some(joined) })
 }
 
@@ -192,8 +193,8 @@ fn join(job: &Job) -> Result<(ProcessMembership, consort::Team), String> {
     Ok((ProcessMembership(joined), world))
 }
 
-/// Runs when the program ends by itself: not after a failure, and not in a forked process. A
-/// program that ends successfully is finalized if it has not been.
+/// Runs when the process exits. If the program ends successfully without having finalized the job,
+/// finalizes it. After a failure, ends the other processes. Does nothing in a forked process.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     let is_own = STARTED_JOB
         .try_lock()
@@ -207,17 +208,17 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     let [status, ..] = status.to_le_bytes();
     match initialized_world() {
         Some(world) if world.job.is_poisoned() => {}
-        Some(_) if ENDS_BY_ITSELF.load(Relaxed) => finalize(),
+        Some(_) if FINALIZES_AT_EXIT.load(Relaxed) => finalize(),
         Some(_) if status == 0 => finalize_for_program(),
         None if !WAS_INITIALIZED.load(Relaxed) => leave_uninitialized(status == 0),
         _ => {}
     }
-    if failure::begun().is_none()
+    if failure::membership().is_none()
         && let Ok(mut begun) = STARTED_JOB.lock()
         && let Some(Ok(StartedJob { world, .. })) = &*begun
     {
         if !world.is_launched && !world.job.is_poisoned() {
-            // An MPI ends together: the processes wait for each other.
+            // The processes of an MPI must end together, so they wait for each other.
             world.job.end();
             world.job.await_end();
         }
@@ -228,14 +229,14 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 /// Leaves the job when the program ends without having initialized it. This succeeds only if no
 /// other PE has initialized it either. PEs that wait in `shmem_init` find a call that does not
 /// match.
-fn leave_uninitialized(has_ended_well: bool) {
+fn leave_uninitialized(is_success: bool) {
     let begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(StartedJob { world, .. })) = &*begun else { return };
     let world = *world;
     drop(begun);
     let is_alone =
         || world.driver().world().all_gather_named("exit without shmem_init", 0_u8).is_ok();
-    if !has_ended_well || is_alone() {
+    if !is_success || is_alone() {
         leave("exit");
     }
 }
@@ -243,7 +244,7 @@ fn leave_uninitialized(has_ended_well: bool) {
 /// `shmem_init_thread`: any level is provided. Returns 0.
 ///
 /// # Safety
-/// `provided` is null or a variable, here and below.
+/// The pointer is null or points to a writable variable, here and below.
 pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
     let level = start("shmem_init_thread", requested);
     if !provided.is_null() {
@@ -258,11 +259,11 @@ pub fn init() {
     start("shmem_init", THREAD_SINGLE);
 }
 
-/// `start_pes`: the end of the program finalizes.
+/// `start_pes`: the library finalizes when the program ends.
 pub fn start_pes(_: c_int) {
     if initialized_world().is_none() {
         start("start_pes", THREAD_SINGLE);
-        ENDS_BY_ITSELF.store(true, Relaxed);
+        FINALIZES_AT_EXIT.store(true, Relaxed);
     }
 }
 
@@ -292,7 +293,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
         world.job.resume();
         *driver = Driver::new(&team, &team);
         begun.joined = Some(joined);
-        failure::set_begun(Some(world));
+        failure::set_membership(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
     let made = driver.world().all_gather_named("shmem_init", requested).and_then(|levels| {
@@ -325,7 +326,7 @@ pub fn finalize() {
     finalize_once(false);
 }
 
-/// Calls `shmem_finalize` as often as the program should have.
+/// Calls `shmem_finalize` as often as the program should have called it.
 fn finalize_for_program() {
     let mut left = *INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
     let _watch = initialized_world().map(exits::ExitWatch::of);
@@ -335,15 +336,15 @@ fn finalize_for_program() {
     }
 }
 
-/// Calls `shmem_finalize`, by the program or for one that `has_exited` without it. The first of the
-/// PEs that have exited warns.
+/// Finalizes once. `has_exited` means that the program has exited without calling `shmem_finalize`.
+/// The first PE whose program has done so warns.
 fn finalize_once(has_exited: bool) {
     // If a failure has ended the job, its exit handlers may be running here.
     if is_ending() {
         return;
     }
     let world = world("shmem_finalize");
-    if exits::first_that_has_exited(has_exited) == Some(world.rank) {
+    if exits::first_pe_that_has_exited(has_exited) == Some(world.rank) {
         failure::warn(format_args!(
             "it exited without calling shmem_finalize, so the library called it: call \
              shmem_finalize before the program ends"
@@ -356,7 +357,7 @@ fn finalize_once(has_exited: bool) {
     }
 }
 
-/// Leaves the job, and returns what the program has allocated.
+/// Leaves the job, and frees everything that the program has allocated.
 fn leave(routine: &str) {
     let mut begun = STARTED_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(begun)) = &mut *begun else { return };
@@ -366,7 +367,7 @@ fn leave(routine: &str) {
     begun.world.allocator().give_all();
     if let Some(ProcessMembership(joined)) = begun.joined.take() {
         let left = joined.leave();
-        // The last handles, so that the PE's memory is freed with the job.
+        // Drops the last handles, so that the PE's memory is freed with the job.
         *driver = Driver::default();
         drop(driver);
         left.unwrap_or_else(|error| fail(routine, error));
@@ -375,7 +376,7 @@ fn leave(routine: &str) {
         begun.world.job.end();
     }
     world::set(None);
-    failure::set_begun(None);
+    failure::set_membership(None);
 }
 
 /// `shmem_global_exit`: ends all PEs. The job's status is the one that a process would exit with.

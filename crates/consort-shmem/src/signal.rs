@@ -104,7 +104,7 @@ pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: 
 pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
     let (routine, argument) = ("shmem_signal_fetch", "sig_addr");
     let world = world(routine);
-    world.place(routine, (argument, sig_addr), 8, world.rank);
+    world.locate(routine, (argument, sig_addr), 8, world.rank);
     ensure_aligned(routine, argument, sig_addr.addr(), 8);
     world.one_sided().progress();
     // SAFETY: an aligned word of symmetric memory.

@@ -73,7 +73,7 @@ unsafe fn put<T: Element>(
     let pe = context.pe(world, routine, pe);
     let elements = extent(routine, "dst", dst, block, blocks);
     extent(routine, "sst", sst, block, blocks);
-    match world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe) {
+    match world.locate(routine, ("dest", dest), bytes_of::<T>(elements), pe) {
         Location::Near(target) => {
             // SAFETY: the target lies in symmetric memory; the caller guarantees the source.
             unsafe { move_blocks(routine, target.cast(), source, (dst, sst), (block, blocks)) };
@@ -137,7 +137,7 @@ unsafe fn get<T: Element>(
     let pe = context.pe(world, routine, pe);
     extent(routine, "dst", dst, block, blocks);
     let elements = extent(routine, "sst", sst, block, blocks);
-    let place = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
+    let place = world.locate(routine, ("source", source), bytes_of::<T>(elements), pe);
     // SAFETY: the source lies in symmetric memory; the caller guarantees the target.
     unsafe { get_blocks((routine, world), dest, (pe, place), (dst, sst), (block, blocks)) };
 }
@@ -204,7 +204,7 @@ mod tests {
 
     /// The heap may end right behind the last block.
     #[test]
-    fn blocks_reach_from_their_first_element_to_their_last() {
+    fn extent_ends_with_the_last_element_of_the_last_block() {
         assert_eq!(extent("", "dst", 3, 1, 3), 7);
         assert_eq!(extent("", "dst", 4, 2, 2), 6);
         assert_eq!(extent("", "dst", 1, 1, 5), 5);

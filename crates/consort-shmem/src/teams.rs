@@ -52,7 +52,7 @@ pub fn translate_pe(src_team: Team, src_pe: c_int, dest_team: Team) -> c_int {
 /// `shmem_team_get_config`. Returns 0, or -1 for `SHMEM_TEAM_INVALID`.
 ///
 /// # Safety
-/// `config` is a variable, or null without a mask.
+/// `config` points to a writable variable, or is null if the mask is 0.
 pub unsafe fn get_config(team: Team, config_mask: c_long, config: *mut Config) -> c_int {
     let routine = "shmem_team_get_config";
     world(routine);
@@ -98,7 +98,7 @@ unsafe fn requested_config(routine: &str, config: *const Config, mask: c_long) -
 /// `shmem_team_split_strided`. Returns 0, or -1 if there is no such team.
 ///
 /// # Safety
-/// `config` is null or readable, and `new_team` is a variable.
+/// `config` is null or readable, and `new_team` points to a writable variable.
 pub unsafe fn split_strided(
     parent_team: Team,
     start: c_int,
@@ -139,7 +139,8 @@ pub unsafe fn split_strided(
 /// `shmem_team_split_2d`. Returns 0, or -1 if there are no such teams.
 ///
 /// # Safety
-/// The configurations are null or readable, and the teams are variables.
+/// The configurations are null or readable, and `xaxis_team` and `yaxis_team` point to writable
+/// variables.
 #[expect(clippy::too_many_arguments, reason = "the parameters of the C routine")]
 pub unsafe fn split_2d(
     parent_team: Team,

@@ -10,17 +10,17 @@ use crate::{
     world::{World, ensure_aligned, world},
 };
 
-/// `SHMEM_CMP_EQ` and the other comparisons, as `shmem.h` numbers them.
+/// `SHMEM_CMP_EQ`, as `shmem.h` numbers it.
 pub const EQ: c_int = 0;
-/// As above.
+/// `SHMEM_CMP_NE`.
 pub const NE: c_int = 1;
-/// As above.
+/// `SHMEM_CMP_GT`.
 pub const GT: c_int = 2;
-/// As above.
+/// `SHMEM_CMP_LE`.
 pub const LE: c_int = 3;
-/// As above.
+/// `SHMEM_CMP_LT`.
 pub const LT: c_int = 4;
-/// As above.
+/// `SHMEM_CMP_GE`.
 pub const GE: c_int = 5;
 
 /// `SIZE_MAX`: no element.
@@ -61,11 +61,16 @@ impl<'w, T: Waitable> WaitedWords<'w, T> {
     ) -> Self {
         let world = world(routine);
         if !(EQ..=GE).contains(&cmp) {
-            fail(routine, format_args!("argument cmp is {cmp}, expected SHMEM_CMP_EQ or another"));
+            fail(
+                routine,
+                format_args!(
+                    "argument cmp is {cmp}, expected SHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE"
+                ),
+            );
         }
         if nelems > 0 {
             let bytes = nelems.saturating_mul(size_of::<T>());
-            world.place(routine, (argument, ivars), bytes, world.rank);
+            world.locate(routine, (argument, ivars), bytes, world.rank);
             ensure_aligned(routine, argument, ivars.addr(), size_of::<T>());
         }
         Self { world, routine, ivars, nelems, status, cmp, values, step }
@@ -96,7 +101,7 @@ impl<'w, T: Waitable> WaitedWords<'w, T> {
     /// Returns `found`. If it is `None`, lets messages from far PEs take effect for the next
     /// search.
     #[inline(always)]
-    fn look<R>(&self, found: Option<R>) -> Option<R> {
+    fn or_progress<R>(&self, found: Option<R>) -> Option<R> {
         if found.is_none() {
             self.world.one_sided().progress();
         }
@@ -218,7 +223,7 @@ pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int
     let given = (&raw const cmp_value, 0);
     let words = WaitedWords::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
     // SAFETY: guaranteed by the caller.
-    c_int::from(words.look(unsafe { words.found(0) }).is_some())
+    c_int::from(words.or_progress(unsafe { words.found(0) }).is_some())
 }
 
 macro_rules! of_many {
@@ -277,9 +282,11 @@ of_many! {
             words.wait(|| Some(words.some(indices)).filter(|&count| count > 0))
         };
     test_all, test_all_vector: c_int, "shmem_test_all",
-        |words| c_int::from(words.look(words.all().then_some(())).is_some());
+        |words| c_int::from(words.or_progress(words.all().then_some(())).is_some());
     test_any, test_any_vector: usize, "shmem_test_any",
-        |words| words.look(words.any()).unwrap_or(NONE);
+        |words| words.or_progress(words.any()).unwrap_or(NONE);
     test_some, test_some_vector, indices: usize, "shmem_test_some",
-        |words| words.look(Some(words.some(indices)).filter(|&count| count > 0)).unwrap_or(0);
+        |words| words
+            .or_progress(Some(words.some(indices)).filter(|&count| count > 0))
+            .unwrap_or(0);
 }

@@ -1,4 +1,4 @@
-//! The job that this process is a PE of, and the places of peers' memory.
+//! The job that this process is a PE of, and the locations of its peers' memory.
 
 use std::{
     ops::Deref,
@@ -43,7 +43,7 @@ pub struct World {
     pub(crate) thread_level: AtomicU32,
 }
 
-/// Makes collective calls: one thread at a time, which holds its lock.
+/// Makes collective calls for the thread that holds its lock.
 #[derive(Default)]
 pub struct Driver {
     /// The world, and the team of the PEs that share memory, if these are all; `None` when the job
@@ -75,15 +75,15 @@ impl Driver {
     }
 }
 
-// SAFETY: a PE is not tied to a particular thread, only to one thread at a time. The handles on it
-// are in here, in teams that are used only while this is locked, in requests that are made and
-// waited for only then, and in the code that ends the job then.
+// SAFETY: a PE may move between threads, but only one thread at a time may use it. The handles on
+// it are in here, in teams, in requests, and in the code that ends the job. All of them are used
+// only while this is locked.
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
 /// The PE that this process was forked from; negative if it is not a fork.
 static PARENT: AtomicI64 = AtomicI64::new(-1);
-static IS_FINAL: AtomicBool = AtomicBool::new(false);
+static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the job, if it is initialized.
 #[inline(always)]
@@ -101,7 +101,7 @@ pub fn world(routine: &str) -> &'static World {
 #[cold]
 fn missing(routine: &str) -> ! {
     refuse_child(routine);
-    match is_final() {
+    match is_finalized() {
         true => fail(routine, "called after shmem_finalize"),
         false => fail(routine, "called before shmem_init or shmem_init_thread"),
     }
@@ -120,23 +120,23 @@ pub(crate) fn refuse_child(routine: &str) {
     }
 }
 
-/// Forgets the job in a child that has just been forked, because it takes no part.
+/// Forgets the job in a child that has just been forked, because the child is not a PE.
 pub(crate) fn forget_in_child() {
-    if let Some(own) = failure::begun() {
+    if let Some(own) = failure::membership() {
         PARENT.store(own.rank.0.into(), Relaxed);
         forget();
-        failure::set_begun(None);
+        failure::set_membership(None);
     }
 }
 
-fn is_final() -> bool {
-    IS_FINAL.load(Acquire)
+fn is_finalized() -> bool {
+    IS_FINALIZED.load(Acquire)
 }
 
 /// Sets the job when it begins, and `None` when it ends.
 pub(crate) fn set(world: Option<&'static World>) {
     if world.is_none() {
-        IS_FINAL.store(true, Release);
+        IS_FINALIZED.store(true, Release);
     }
     let address = world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut());
     WORLD.store(address, Release);
@@ -149,7 +149,7 @@ pub(crate) fn forget() {
     WORLD.store(null_mut(), Release);
 }
 
-/// The place of a PE's memory.
+/// The location of a PE's memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Location {
     Near(*mut u8),
@@ -196,10 +196,10 @@ impl World {
         is_alone.then(|| std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Returns the place of PE `pe`'s memory that is symmetric to `address`, the routine's
+    /// Returns the location of PE `pe`'s memory that is symmetric to `address`, the routine's
     /// `argument`.
     #[inline(always)]
-    pub(crate) fn place<T>(
+    pub(crate) fn locate<T>(
         &self,
         routine: &str,
         (argument, address): (&str, *const T),
@@ -209,16 +209,16 @@ impl World {
         let address = address.expose_provenance();
         let found = match self.address(address, bytes, pe) {
             Some(address) => Location::Near(address),
-            None => self.place_elsewhere(routine, (argument, address), bytes),
+            None => self.locate_elsewhere(routine, (argument, address), bytes),
         };
         self.check_if_debugging(routine, (argument, address), bytes);
         found
     }
 
-    /// Returns the place, on the other PE, of memory that this PE has no address for.
+    /// Returns the location, on the other PE, of memory that this PE has no address for.
     #[cold]
     #[inline(never)]
-    fn place_elsewhere(
+    fn locate_elsewhere(
         &self,
         routine: &str,
         (argument, address): (&str, usize),
@@ -234,7 +234,7 @@ impl World {
         }
     }
 
-    /// Checks that heap memory has been allocated, if the program is to be checked.
+    /// Checks that heap memory has been allocated, if expensive checks are enabled.
     #[inline(always)]
     pub(crate) fn check_if_debugging(&self, routine: &str, argument: (&str, usize), bytes: usize) {
         if self.environment.debug {
@@ -265,8 +265,8 @@ impl World {
         }
     }
 
-    /// Returns the offset of a source in the program's read-only data: the offset of a copy, which
-    /// this PE makes where its peers can reach it.
+    /// Copies a source in the program's read-only data to where peers can reach it, and returns the
+    /// offset of the copy.
     #[cold]
     pub(crate) fn offset_of_constant(
         &self,
@@ -283,7 +283,7 @@ impl World {
         Some(at)
     }
 
-    /// Returns the PE of this number among all PEs.
+    /// Returns the PE with this number.
     #[inline(always)]
     pub(crate) fn pe(&self, routine: &str, pe: c_int) -> Rank {
         match u32::try_from(pe) {
@@ -314,7 +314,7 @@ fn within_another() -> ! {
     )
 }
 
-/// Fails unless an address is that of a word of `bytes`.
+/// Fails unless an address is a multiple of `bytes`.
 #[inline(always)]
 pub(crate) fn ensure_aligned(routine: &str, argument: &str, address: usize, bytes: usize) {
     if !address.is_multiple_of(bytes) {
@@ -339,7 +339,7 @@ pub(crate) fn not_symmetric(routine: &str, argument: &str, address: usize, bytes
         routine,
         format_args!(
             "argument {argument}, {bytes} bytes at {address:#x}, is not symmetric: expected memory \
-             of shmem_malloc or a static variable of the program"
+             from shmem_malloc or a static variable of the program"
         ),
     )
 }

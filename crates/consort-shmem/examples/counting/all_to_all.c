@@ -17,7 +17,7 @@ static int me, pes;
 static void check_received(int side, long round)
 {
     for (int pe = 0; pe < pes; pe++)
-        check(received[side][(size_t)pe * length] == (char)(round + pe), "another message came");
+        check(received[side][(size_t)pe * length] == (char)(round + pe), "wrong message");
 }
 
 /* Messages are put one after the other, beginning with the one to this PE. */
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     pes = shmem_n_pes();
     /* An even number, so that blocks begin with the first side. */
     count += count % 2;
-    check(longest >= 8 && count > 0, "use 8 bytes or more, and a round");
+    check(longest >= 8 && count > 0, "use at least 8 bytes and 1 round");
     sent = shmem_calloc((size_t)pes, (size_t)longest);
     for (int side = 0; side < 2; side++) {
         received[side] = shmem_calloc((size_t)pes, (size_t)longest);

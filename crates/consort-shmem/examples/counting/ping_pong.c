@@ -46,7 +46,7 @@ static void play(void (*send)(void), void (*receive)(void), long count)
                 send();
             } else {
                 receive();
-                check(received[0] == (char)round, "another message has come");
+                check(received[0] == (char)round, "wrong message");
             }
 }
 
@@ -65,7 +65,8 @@ int main(int argc, char **argv)
     shmem_init();
     long longest = given(argc, argv, 1, 1 << 16), count = given(argc, argv, 2, 2000);
     other = 1 - shmem_my_pe();
-    check(shmem_n_pes() == 2 && longest >= 8 && count > 0, "use 2 PEs, 8 bytes or more, a round");
+    check(shmem_n_pes() == 2 && longest >= 8 && count > 0,
+          "use 2 PEs, at least 8 bytes and 1 round");
     sent = shmem_calloc((size_t)longest, 1);
     received = shmem_calloc((size_t)longest, 1);
     check(sent && received, "the messages are larger than the heap");

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     rows = given(argc, argv, 2, 1280);
     me = shmem_my_pe();
     pes = shmem_n_pes();
-    check(width > pes && rows > 1 && sweeps > 0, "use more columns than PEs, 2 rows or more");
+    check(width > pes && rows > 1 && sweeps > 0, "use more columns than PEs, and at least 2 rows");
     /* Column 0 is the border, and belongs to the first PE. */
     first = me * (width - 1) / pes + 1;
     last = (me + 1) * (width - 1) / pes;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     src = malloc((size_t)rows * sizeof *src);
     dst = shmem_calloc((size_t)rows, sizeof *dst);
     flags = shmem_calloc((size_t)rows, sizeof *flags);
-    check(vector && src && dst && flags, "there is not so much memory");
+    check(vector && src && dst && flags, "not enough memory");
     shmemx_ct_create(&counter);
     double additions = 2e-9 * (double)(width - 1) * (double)(rows - 1);
     double by_flags = shortest(0, sweeps), counting = shortest(1, sweeps);

@@ -22,7 +22,7 @@ routine!(("n_pes") () -> c_int => setup::n_pes());
 routine!(("info_get_version") (major: *mut c_int, minor: *mut c_int) =>
     info::get_version(major, minor));
 routine!(("info_get_name") (name: *mut c_char) => info::get_name(name));
-// Its variable arguments are for profilers.
+// Only profilers use its variable arguments.
 routine!(("pcontrol") (_level: c_int) => ());
 
 routine!(("team_my_pe") (team: Team) -> c_int => teams::my_pe(team));
@@ -53,7 +53,7 @@ routine!(("ctx_session_start")
     contexts::session_start(ctx, options, config, mask));
 routine!(("ctx_session_stop") (ctx: Context) => contexts::session_stop(ctx));
 
-/// The routine whose name lacks `shmem_`.
+/// `start_pes`, the only routine of the specification without the prefix `shmem_`.
 #[unsafe(no_mangle)]
 extern "C" fn start_pes(pes: libc::c_int) {
     setup::start_pes(pes);

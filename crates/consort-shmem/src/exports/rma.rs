@@ -6,7 +6,7 @@ use super::{rma_types, rma_types_but_long_double, routine, sizes, with_context};
 use crate::{ordering, rma, signal, strided};
 
 /// Contiguous elements. The name has parts before and after the verb.
-macro_rules! contiguous {
+macro_rules! contiguous_routines {
     ($t:ty, ($($before:literal),*), ($($after:literal),*)) => {
         with_context!(($($before,)* "put" $(, $after)*)
             (dest: *mut $t, source: *const $t, nelems: usize, pe: c_int) => rma::put);
@@ -25,8 +25,8 @@ macro_rules! contiguous {
     };
 }
 
-/// Elements, or blocks of them, some distance apart.
-macro_rules! apart {
+/// Strided elements, or strided blocks of elements.
+macro_rules! strided_routines {
     ($t:ty, ($($before:literal),*), ($($after:literal),*)) => {
         with_context!(($($before,)* "iput" $(, $after)*)
             (dest: *mut $t, source: *const $t, dst: ptrdiff_t, sst: ptrdiff_t, nelems: usize,
@@ -45,15 +45,15 @@ macro_rules! apart {
 
 macro_rules! typed {
     ($name:literal, $t:ty) => {
-        contiguous!($t, ($name, "_"), ());
-        apart!($t, ($name, "_"), ());
+        contiguous_routines!($t, ($name, "_"), ());
+        strided_routines!($t, ($name, "_"), ());
     };
 }
 
 macro_rules! sized {
     ($size:literal, $t:ty) => {
-        contiguous!($t, (), ($size));
-        apart!($t, (), ($size));
+        contiguous_routines!($t, (), ($size));
+        strided_routines!($t, (), ($size));
     };
 }
 
@@ -66,7 +66,7 @@ macro_rules! one_element {
 
 rma_types!(typed);
 sizes!(sized);
-contiguous!(u8, (), ("mem"));
+contiguous_routines!(u8, (), ("mem"));
 rma_types_but_long_double!(one_element);
 
 with_context!(("signal_set") (sig_addr: *mut u64, signal: u64, pe: c_int) => signal::signal_set);

@@ -1,4 +1,4 @@
-//! Waits for words, and tests of them.
+//! Routines that wait for words, or test them.
 
 use libc::{c_int, c_long};
 

@@ -106,7 +106,8 @@ impl Team {
     /// Returns its collectives, while the driver is locked.
     pub(crate) fn calls<'d>(self, routine: &str, driver: &'d Driver) -> &'d CollectiveTeam {
         match self.entry(routine) {
-            // SAFETY: the driver is locked, and only `forget` changes it, which is called last.
+            // SAFETY: the driver is locked, and only `forget` changes the entry, and it is called
+            // last.
             Some(entry) => unsafe { &*entry.calls.0.get() }.as_ref().expect("it is not destroyed"),
             None if self == Self::SHARED => driver.shared(),
             None => driver.world(),
@@ -133,7 +134,7 @@ impl Members {
         self.entry.map_or(self.world.rank.0, |entry| entry.own)
     }
 
-    /// Returns the rank in the world of the PE of this number.
+    /// Returns the world rank of the PE with this number in the team.
     #[inline]
     pub(crate) fn world_rank(self, pe: c_int) -> Option<Rank> {
         let pe = u32::try_from(pe).ok()?;
@@ -160,7 +161,7 @@ pub(crate) fn handle(calls: Option<CollectiveTeam>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = calls.ranks().map(|rank| calls.world_rank(rank));
     let entry = TeamEntry {
-        ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
+        ranks: ranks.collect::<Result<_, _>>().expect("each member is in the world team"),
         own: calls.rank().0,
         calls: DriverGuarded(UnsafeCell::new(Some(calls))),
         config,

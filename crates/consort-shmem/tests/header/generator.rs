@@ -29,7 +29,7 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
 }
 
 impl Row {
-    /// Returns the types that it is for, each with its name in routines.
+    /// Returns the types for which the routine exists, each with its name in routines.
     pub(crate) fn elements(self) -> Vec<(&'static str, &'static str)> {
         let lines = || TYPES.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
         if self.types.contains(',') {

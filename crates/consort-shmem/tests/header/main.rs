@@ -47,7 +47,7 @@ fn headers_match_the_tables() {
             continue;
         }
         let found = fs::read_to_string(path).expect("a header");
-        assert!(found == text, "{name} is not what the tables say: set TEST_WRITE=1 to write it");
+        assert!(found == text, "{name} does not match the tables: set TEST_WRITE=1 to write it");
     }
 }
 
@@ -63,7 +63,7 @@ fn all_routines_are_declared() {
 }
 
 #[test]
-fn compilers_take_the_headers() {
+fn compilers_accept_the_headers() {
     let source = "#include <shmem.h>\n#include <shmemx.h>\n#include <pshmem.h>\n\
                   #include <mpp/shmem.h>\n#include <mpp/shmemx.h>\nint main(void) { return 0; }\n";
     for year in ["89", "99", "11", "17", "2x"] {
@@ -80,7 +80,7 @@ fn compilers_take_the_headers() {
 
 /// C++ accepts complex numbers of both languages, under every standard.
 #[test]
-fn cpp_takes_both_kinds_of_complex_numbers() {
+fn cpp_accepts_both_kinds_of_complex_numbers() {
     let mut source = "#include <shmem.h>\n".to_owned();
     let of_complex = |row: &Row| !row.is_generic && row.types.contains("reducetypes");
     let prototypes = rows().filter(of_complex).flat_map(|row| {
@@ -109,7 +109,7 @@ fn cpp_takes_both_kinds_of_complex_numbers() {
 }
 
 #[test]
-fn generics_take_all_their_types() {
+fn generics_accept_all_their_types() {
     let mut source = "#include <shmem.h>\n".to_owned();
     let generics = rows().filter(|row| row.is_generic && row.verb() != "global_exit");
     for (number, row) in generics.enumerate() {

@@ -103,7 +103,7 @@ fn main() -> ExitCode {
 enum By {
     Nobody,
     Launcher(u32),
-    /// An MPI, whose processes share memory as given.
+    /// An MPI, with the value of `CONSORT_SHARING`: which of its processes share memory.
     Mpi(u32, &'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Incorrect programs, and the line that each gets.
+//! Incorrect programs, and the error that each must report.
 
 use consort_shmem::{
     active_sets::{self, sync, to_all},
@@ -12,7 +12,7 @@ use consort_shmem::{
     teams::{self, Team},
 };
 
-/// The name, the program, and a part of the line that it gets.
+/// The name, the program, and a part of the error that it must report.
 pub(crate) const ALL: [(&str, fn(), &str); 26] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
@@ -62,7 +62,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             let mut local = 0;
             put_to(&raw mut local, 1);
         },
-        "is not symmetric: expected memory of shmem_malloc",
+        "is not symmetric: expected memory from shmem_malloc",
     ),
     (
         "freed_twice",

@@ -165,7 +165,7 @@ fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: 
 pub(crate) fn crossed_threads(pe: Pe) {
     let [first, second] = [(); 2].map(|()| copy_of(Team::WORLD, pe));
     let data = Words::new(1);
-    // More calls than PEs can be apart.
+    // More calls than one PE can be ahead of another.
     let broadcasts = move || {
         for _ in 0..200 {
             // SAFETY: the data is one word.
