@@ -1,13 +1,12 @@
 //! Candidates that are made of parts: the combination of the best of each part.
 //!
-//! There are too many combinations of parts, so a catalogue varies one part at a time and combines
-//! it with the default other parts. Times of parts add up, so the best of each part make the best
-//! whole.
+//! There are too many combinations of parts, so a catalogue varies one part at a time and uses the
+//! defaults for the others. Times of parts add up, so the best of each part make the best whole.
 
 use consort_fabric::Candidate;
 
-/// Returns the combination of the best of each part, given candidates from the fastest on; `None`
-/// if it is one of them.
+/// Returns the combination of the best of each part; `None` if it is one of the candidates.
+/// `ranking` begins with the fastest candidate.
 pub(crate) fn best_of_each(ranking: &[&Candidate]) -> Option<Candidate> {
     let first = ranking.iter().find(|one| !one.parts.is_empty())?;
     let is_alike = |one: &&&Candidate| one.algorithm == first.algorithm;
@@ -17,11 +16,11 @@ pub(crate) fn best_of_each(ranking: &[&Candidate]) -> Option<Candidate> {
     };
     // Most differ from the default one in one part, and from each other in two.
     let near = |one: &&&Candidate| all.iter().filter(|other| differing(one, other) <= 1).count();
-    let usual = *all.iter().max_by_key(near)?;
-    let mut whole = usual.clone();
+    let default = *all.iter().max_by_key(near)?;
+    let mut whole = default.clone();
     for (index, part) in whole.parts.iter_mut().enumerate() {
         let differs_here = |one: &&&Candidate| {
-            differing(one, usual) == usize::from(one.parts[index] != usual.parts[index])
+            differing(one, default) == usize::from(one.parts[index] != default.parts[index])
         };
         *part = all.iter().find(differs_here)?.parts[index].clone();
     }
@@ -39,13 +38,13 @@ mod tests {
 
     #[test]
     fn best_parts_are_combined() {
-        let usual = "two(a,b,c)";
-        assert_eq!(best(&["flat", "two(a,x,c)", "two(y,b,c)", usual]).unwrap(), "two(y,x,c)");
-        assert_eq!(best(&["two(a,x,c)", "two(a,z,c)", usual, "two(y,b,c)"]), None);
-        assert_eq!(best(&[usual, "two(a,x,c)", "flat"]), None);
+        let default = "two(a,b,c)";
+        assert_eq!(best(&["flat", "two(a,x,c)", "two(y,b,c)", default]).unwrap(), "two(y,x,c)");
+        assert_eq!(best(&["two(a,x,c)", "two(a,z,c)", default, "two(y,b,c)"]), None);
+        assert_eq!(best(&[default, "two(a,x,c)", "flat"]), None);
         assert_eq!(best(&["flat"]), None);
         // Others may be slow, or may already be combinations.
-        let ranking = ["two(y,x,c)", "two(a,x,c)", "two(a,b,z)", "two(y,b,c)", usual];
+        let ranking = ["two(y,x,c)", "two(a,x,c)", "two(a,b,z)", "two(y,b,c)", default];
         assert_eq!(best(&ranking).unwrap(), "two(y,x,z)");
     }
 }

@@ -1,9 +1,9 @@
-//! Measures what the choices lose against the best candidates: the penalty, not only the gain.
+//! Measures the penalty of the choices: how much slower they are than the best candidates.
 //!
 //! All distinct candidates are first measured in turn, to find the best. The fastest of many is
 //! also the luckiest, so its time is biased. Therefore the choice and the fastest of the others are
 //! measured again, against each other only. Each query gets its share of the remaining time. A
-//! query that the end of the time interrupts counts as unmeasured.
+//! query that is interrupted because the time is over counts as unmeasured.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -17,7 +17,7 @@ use crate::{
     estimate::distinct, search::contest::slice,
 };
 
-/// The duel gets one part in this many of a query's time.
+/// The duel gets one of this many equal parts of a query's time.
 const DUEL_SHARE: u32 = 3;
 
 /// The number of launches that measure all candidates, and that of the duel.

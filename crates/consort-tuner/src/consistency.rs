@@ -6,7 +6,8 @@
 //! result on the root only. A barrier does less than any strict operation, because that implies a
 //! barrier. Two operations in sequence that give the result of a third do more than it (Träff,
 //! Gropp and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means
-//! noise or a missing candidate, because the one that does more could have served.
+//! noise or a missing candidate, because the operation that does more could have replaced the
+//! other.
 //!
 //! Entries are times of calls in a row. One call can replace another in such a row, so their times
 //! are comparable. But the times of two rows of overlapping calls say nothing about a row that
@@ -58,8 +59,8 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
         .filter(|pair| row_of(&pair[0].query) == row_of(&pair[1].query))
         .map(|pair| (pair[0], vec![pair[1]]));
     let relaxed = entries.iter().flat_map(|less| {
-        let asked_more = |more: &&&Entry| asks_less(&less.query, &more.query);
-        entries.iter().filter(asked_more).map(|more| (*less, vec![*more]))
+        let does_more = |more: &&&Entry| does_less(&less.query, &more.query);
+        entries.iter().filter(does_more).map(|more| (*less, vec![*more]))
     });
     let find =
         |query: Query| entries.iter().copied().find(|entry| entry.query == canonical(&query));
@@ -116,7 +117,7 @@ fn compositions(query: &Query) -> Vec<[Query; 2]> {
 }
 
 /// Returns whether `less` does less than `more`, at the same size.
-fn asks_less(less: &Query, more: &Query) -> bool {
+fn does_less(less: &Query, more: &Query) -> bool {
     if less.pes != more.pes {
         return false;
     }
@@ -171,20 +172,23 @@ mod tests {
     };
 
     #[test]
-    fn looser_modes_and_easier_arguments_ask_less() {
-        assert!(!asks_less(&REDUCE, &REDUCE));
-        assert!(asks_less(&Query { sync: SyncModes::LOOSE, ..REDUCE }, &REDUCE));
-        assert!(asks_less(&REDUCE, &Query { sync: SyncModes::STRICT, ..REDUCE }));
-        assert!(!asks_less(&Query { sync: SyncModes::STRICT, ..REDUCE }, &REDUCE));
+    fn looser_modes_and_easier_arguments_do_less() {
+        assert!(!does_less(&REDUCE, &REDUCE));
+        assert!(does_less(&Query { sync: SyncModes::LOOSE, ..REDUCE }, &REDUCE));
+        assert!(does_less(&REDUCE, &Query { sync: SyncModes::STRICT, ..REDUCE }));
+        assert!(!does_less(&Query { sync: SyncModes::STRICT, ..REDUCE }, &REDUCE));
         let easy = Query { operator: OperatorClass::Commutative, ..REDUCE };
-        assert!(asks_less(&easy, &REDUCE) && !asks_less(&REDUCE, &easy));
+        assert!(does_less(&easy, &REDUCE) && !does_less(&REDUCE, &easy));
         let reachable = Query { symmetric: true, ..REDUCE };
-        assert!(asks_less(&reachable, &REDUCE) && !asks_less(&REDUCE, &reachable));
-        assert!(!asks_less(&Query { pes: 2, ..reachable }, &REDUCE), "another team");
+        assert!(does_less(&reachable, &REDUCE) && !does_less(&REDUCE, &reachable));
+        assert!(!does_less(&Query { pes: 2, ..reachable }, &REDUCE), "another team");
         let strict = Query { sync: SyncModes::STRICT, ..REDUCE };
-        assert!(!asks_less(&Query { symmetric: true, ..strict }, &strict), "less is asked there");
+        assert!(
+            !does_less(&Query { symmetric: true, ..strict }, &strict),
+            "the modes require less there"
+        );
         let on_all = Query { collective: Collective::AllReduce, ..REDUCE };
-        assert!(asks_less(&REDUCE, &on_all) && !asks_less(&on_all, &REDUCE));
+        assert!(does_less(&REDUCE, &on_all) && !does_less(&on_all, &REDUCE));
     }
 
     #[test]
@@ -226,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn barrier_asks_less_than_a_strict_call() {
+    fn barrier_does_less_than_a_strict_call() {
         let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..REDUCE };
-        assert!(asks_less(&barrier, &Query { sync: SyncModes::STRICT, ..REDUCE }));
-        assert!(!asks_less(&barrier, &REDUCE));
+        assert!(does_less(&barrier, &Query { sync: SyncModes::STRICT, ..REDUCE }));
+        assert!(!does_less(&barrier, &REDUCE));
     }
 }

@@ -60,8 +60,8 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
     })
 }
 
-/// Returns the distinct candidates at `query`, in order: of several names for one algorithm, the
-/// first.
+/// Returns the distinct candidates at `query`, in order. Of several candidates that are the same
+/// algorithm, it returns the first.
 pub fn distinct<'c, C: Catalog + ?Sized>(
     catalog: &'c C,
     query: &'c Query,

@@ -11,8 +11,8 @@
 //!    refused if it does not fit.
 //! 3. A [`Selector`] selects by wisdom, and by the model if wisdom has no entry. A [`Table`] is
 //!    wisdom compiled for one team; a look-up takes nanoseconds.
-//! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what the
-//!    choices lose against the best.
+//! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures how much
+//!    slower the choices are than the best candidates.
 //! 5. [`online`] refines a choice while a program runs.
 //!
 //! Every query is first made canonical: a barrier is Strict, and has no bytes, operator or private

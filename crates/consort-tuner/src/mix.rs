@@ -128,8 +128,8 @@ const KEYS: &[&str] =
 
 impl Mix {
     /// Returns the query under which calls like `query` are recorded: canonical, with the nearest
-    /// power of two on a logarithmic scale as its size, at least 8 bytes. The lengths in calls of
-    /// vector variants are unknown and recorded as 0.
+    /// power of two on a logarithmic scale as its size, at least 8 bytes. For calls of vector
+    /// variants, the lengths are unknown and recorded as 0.
     #[must_use]
     pub fn recorded_as(query: &Query) -> Query {
         let query = canonical(query);
@@ -194,7 +194,7 @@ impl Mix {
         opened.map_err(|reason| MixError::Unwritable { path: path.to_owned(), reason })
     }
 
-    /// Appends all calls to the file at `path` in one piece, so that several jobs may do so.
+    /// Appends all calls to the file at `path` in one write, so that several jobs may append to it.
     ///
     /// # Errors
     /// As [`Mix::open`].

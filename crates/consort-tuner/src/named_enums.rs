@@ -68,7 +68,7 @@ words! {
     /// How the PEs of a program arrive at its calls. Wisdom is measured for one kind of arrival,
     /// and used for that kind only.
     Arrival is a "kind of arrival":
-    /// Together: each call begins where the last one ended.
+    /// Together: each call begins as soon as the previous one has ended.
     Together = "together",
     /// Skewed: each PE does random work before a call.
     Skewed = "skewed",

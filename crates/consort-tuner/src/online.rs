@@ -22,7 +22,7 @@ use crate::{
 };
 
 const ROUNDS: usize = 5;
-/// The number of times that the PEs add up: one of each contender for each round.
+/// The number of measured times that the PEs add up: one for each contender in each round.
 pub const TIMES: usize = 2 * ROUNDS;
 /// The rounds that a challenger must win.
 const WON: usize = 4;
@@ -30,14 +30,15 @@ const WON: usize = 4;
 const CLEARLY: f64 = 0.95;
 /// A challenger is dropped if it takes this many times as long in the probe.
 const HOPELESS: f64 = 2.0;
-/// A challenger is tried again if it took at most this many times as long; tuning keeps these.
+/// A challenger is tried again if it took at most this many times as long. Tuning keeps such
+/// candidates as contenders.
 pub(crate) const NEAR: f64 = 1.3;
 const PROBE_CALLS: u32 = 4;
 /// The intended time of a block of a duel, in nanoseconds: much longer than a clock reading.
 const BLOCK_NS: f64 = 20_000.0;
 const MOST_CALLS: f64 = 256.0;
 /// The factor by which each rest grows, once all candidates have been tried.
-const LONGER: f64 = 4.0;
+const REST_GROWTH: f64 = 4.0;
 /// The smallest share: with a share of 0, a rest would never end.
 const LEAST_SHARE: f64 = 1e-6;
 /// The largest number of calls in a rest.
@@ -99,7 +100,8 @@ pub struct Refinement {
 
 impl Refinement {
     /// Refines the choice among `candidates`. The first one serves, and the others are tried in
-    /// order. That costs at most `share` of the time in calls of this kind, and one try in advance.
+    /// order. Trying costs at most `share` of the time in calls of this kind, plus the time of one
+    /// try: rests pay for a try after it.
     #[must_use]
     pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
         let results = vec![DuelResult::Untried; candidates.len()];
@@ -255,7 +257,7 @@ impl Refinement {
         self.challenge();
         // The number of calls after which `share` of their time equals the loss.
         let rest = (self.owed_ns / self.share / self.call_ns).ceil();
-        let rest = rest * LONGER.powi((self.passes - 1).clamp(0, 12));
+        let rest = rest * REST_GROWTH.powi((self.passes - 1).clamp(0, 12));
         self.owed_ns = 0.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the range")]
         let rest = rest.clamp(1.0, MOST_REST) as u64;
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_found_from_the_worst() {
+    fn best_candidate_is_found_starting_from_the_worst() {
         let times = [5000, 700, 400, 900, 4000];
         let mut refinement = Refinement::new(candidates(5), 0.05);
         play(&mut refinement, 20_000, |index, _| times[index]);
@@ -394,7 +396,7 @@ mod tests {
         }
     }
 
-    /// It is much faster in the other rounds, so the medians alone would be enough.
+    /// It is much faster in the other rounds, so the medians alone would accept it.
     #[test]
     fn challenger_that_loses_two_of_five_rounds_is_rejected() {
         for (lost, incumbent) in [(1, 1), (2, 0)] {
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_changes_is_noticed() {
+    fn change_of_the_machine_is_noticed() {
         let mut refinement = Refinement::new(candidates(2), 0.2);
         let took =
             |index: usize, call: u64| if (index == 0) == (call < 50_000) { 100 } else { 125 };
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn one_candidate_is_left_alone() {
+    fn single_candidate_is_not_challenged() {
         let mut refinement = Refinement::new(candidates(1), 0.1);
         assert_eq!(refinement.advance(), RefinementStep::Rest(u64::MAX));
         let mut refinement = Refinement::new(candidates(2), 0.1);

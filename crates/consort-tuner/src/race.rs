@@ -195,13 +195,14 @@ impl Race {
         self.field.iter().zip(&self.refused).any(|(own, refused)| own == candidate && *refused)
     }
 
-    /// Returns the class of the blocks that count: the one in which the candidate with the fewest
-    /// launches has more, then the one with more blocks in total. `None` stands for blocks of any
-    /// class, if no class has blocks of each candidate.
+    /// Returns the class whose blocks count. A class is judged by the candidate with the fewest
+    /// launches in it: the class where this number is larger counts, and if they are equal, the
+    /// class with more blocks. `None` means blocks of any class, if no class has blocks of every
+    /// candidate.
     fn class(&self) -> Option<TransferClass> {
         let able =
             || self.blocks.iter().filter(|launches| launches.iter().any(|one| !one.is_empty()));
-        let standing = |class| {
+        let rank = |class| {
             let of_class = || able().map(|launches| times(launches, Some(class)));
             let with_blocks = |launches: Vec<Vec<f64>>| {
                 launches.iter().filter(|blocks| !blocks.is_empty()).count()
@@ -211,9 +212,9 @@ impl Race {
         };
         [TransferClass::Near, TransferClass::Far]
             .into_iter()
-            .map(|class| (standing(class), class))
+            .map(|class| (rank(class), class))
             .filter(|((fewest, _), _)| *fewest > 0)
-            .max_by_key(|&(standing, _)| standing)
+            .max_by_key(|&(rank, _)| rank)
             .map(|(_, class)| class)
     }
 }

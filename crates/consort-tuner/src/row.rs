@@ -22,7 +22,7 @@ const REACH_PES: u64 = 4;
 
 /// The sizes for which an entry is used, both ends included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EntryRange<'a> {
+pub(crate) struct EntrySpan<'a> {
     pub(crate) first_bytes: u64,
     pub(crate) last_bytes: u64,
     pub(crate) entry: &'a Entry,
@@ -31,9 +31,9 @@ pub(crate) struct EntryRange<'a> {
 impl Wisdom {
     /// Returns the entry for `query` on a machine with `cores` usable cores; `None` if wisdom has
     /// none. Its collective, operator class and kind of memory are those of the query. Its team
-    /// size and bytes may be the nearest ones, if its choice can serve the query's. If no entry was
-    /// measured in the query's modes, it is one measured in the nearest modes; if there is none
-    /// either, an estimate for the query's modes.
+    /// size and bytes may be the nearest ones, if its choice can serve those of the query. If no
+    /// entry was measured in the query's modes, returns an entry that was measured in the nearest
+    /// modes. If there is no such entry either, returns an estimate for the query's modes.
     #[must_use]
     pub fn answer<C: Catalog + ?Sized>(
         &self,
@@ -58,13 +58,14 @@ impl Wisdom {
     }
 }
 
-/// Returns the spans of the rows that are used for `query`, ascending and disjoint, maybe none.
+/// Returns the spans of the entries that are used for `query`, ascending and disjoint. There may be
+/// none.
 pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
     query: &Query,
     cores: u32,
-) -> Vec<EntryRange<'a>> {
+) -> Vec<EntrySpan<'a>> {
     let query = canonical(query);
     let of = |sync, is_decided| {
         let entries = nearest_row(wisdom, &Query { sync, ..query }, is_decided, cores);
@@ -85,7 +86,7 @@ fn open_points<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
     query: &Query,
-) -> Vec<EntryRange<'a>> {
+) -> Vec<EntrySpan<'a>> {
     let row = row_of(query);
     let is_point = |entry: &&Entry| {
         entry.confidence == Confidence::Open
@@ -94,9 +95,9 @@ fn open_points<'a, C: Catalog + ?Sized>(
     };
     let point = |entry: &'a Entry| {
         let bytes = entry.query.bytes;
-        EntryRange { first_bytes: bytes, last_bytes: bytes, entry }
+        EntrySpan { first_bytes: bytes, last_bytes: bytes, entry }
     };
-    let mut points: Vec<EntryRange<'_>> =
+    let mut points: Vec<EntrySpan<'_>> =
         wisdom.of_modes(&row).filter(is_point).map(point).collect();
     points.sort_by_key(|point| point.first_bytes);
     points
@@ -114,8 +115,8 @@ fn nearest_modes(sync: SyncModes) -> Vec<SyncModes> {
     others
 }
 
-/// Adds the parts of `more` between `spans`. Both are ascending and disjoint.
-fn fill<'a>(spans: &mut Vec<EntryRange<'a>>, more: Vec<EntryRange<'a>>) {
+/// Adds the parts of `more` that `spans` do not cover. Both are ascending and disjoint.
+fn fill<'a>(spans: &mut Vec<EntrySpan<'a>>, more: Vec<EntrySpan<'a>>) {
     for new in more {
         let mut first_bytes = new.first_bytes;
         let mut parts = Vec::new();
@@ -124,12 +125,12 @@ fn fill<'a>(spans: &mut Vec<EntryRange<'a>>, more: Vec<EntryRange<'a>>) {
                 break;
             }
             if known.first_bytes > first_bytes {
-                parts.push(EntryRange { first_bytes, last_bytes: known.first_bytes - 1, ..new });
+                parts.push(EntrySpan { first_bytes, last_bytes: known.first_bytes - 1, ..new });
             }
             first_bytes = known.last_bytes.saturating_add(1);
         }
         if first_bytes <= new.last_bytes {
-            parts.push(EntryRange { first_bytes, ..new });
+            parts.push(EntrySpan { first_bytes, ..new });
         }
         spans.extend(parts);
         spans.sort_by_key(|span| span.first_bytes);
@@ -141,11 +142,11 @@ fn spans_of<'a, C: Catalog + ?Sized>(
     entries: &[&'a Entry],
     catalog: &C,
     query: &Query,
-) -> Vec<EntryRange<'a>> {
-    let mut spans: Vec<EntryRange<'a>> = Vec::new();
+) -> Vec<EntrySpan<'a>> {
+    let mut spans: Vec<EntrySpan<'a>> = Vec::new();
     for &entry in entries {
         let Some((first, last)) = served(catalog, query, entry) else { continue };
-        let mut span = EntryRange { first_bytes: first, last_bytes: last, entry };
+        let mut span = EntrySpan { first_bytes: first, last_bytes: last, entry };
         if let Some(below) = spans.last_mut() {
             let mean = geometric_mean(below.entry.query.bytes, entry.query.bytes);
             let below_ends = below.last_bytes;
@@ -202,7 +203,7 @@ fn nearest_row<'a>(
 }
 
 /// Returns the sizes within reach of `entry` that its choice can serve for `query`'s team; `None`
-/// if it cannot serve even its own size there.
+/// if it cannot serve even the size of the entry there.
 fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
     let serves = |bytes| catalog.serves(&CallSpec::from(&Query { bytes, ..*query }), &entry.choice);
     let own = entry.query.bytes;
@@ -231,15 +232,15 @@ fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
     good
 }
 
-/// Returns the largest size that is not nearer to `high` than to `low`.
+/// Returns the largest size that is at least as near to `low` as to `high`.
 fn geometric_mean(low: u64, high: u64) -> u64 {
     let mean = (u128::from(low) * u128::from(high)).isqrt();
     u64::try_from(mean).unwrap_or(high)
 }
 
-/// Returns the sizes to measure between neighbouring entries of a row, among the entries that
-/// `accepts` holds for, whose choices differ by `is_change`. The sizes with the largest margin come
-/// first. Neighbours that are both ties have no crossover, because either choice serves.
+/// Returns the sizes to measure between neighbouring entries of a row that satisfy `accepts` and
+/// whose choices differ, as `is_change` decides. The sizes with the largest margin come first.
+/// Neighbours that are both ties have no crossover, because either choice serves.
 pub(crate) fn crossovers(
     wisdom: &Wisdom,
     accepts: impl Fn(&Entry) -> bool,

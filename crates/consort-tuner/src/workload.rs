@@ -54,8 +54,8 @@ impl From<&Grid> for Workload {
     }
 }
 
-/// Returns each weight's share of itself and the later weights: its share of the time that the
-/// earlier ones leave.
+/// For each weight, returns its share of the sum of itself and all later weights: its share of the
+/// time that the earlier ones leave.
 #[must_use]
 pub fn shares_ahead(weights: &[f64]) -> Vec<f64> {
     let mut ahead = 0.0;

@@ -31,7 +31,7 @@ const PRUNE_RATIO: f64 = 4.0;
 const MEASURE_CAP: Duration = Duration::from_millis(250);
 const PATIENT_CAP: Duration = Duration::from_secs(1);
 const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
-/// The shortest time for a candidate that gives a useful measurement.
+/// The shortest time in which a candidate can be measured usefully.
 const FLOOR: Duration = Duration::from_millis(2);
 
 /// A candidate leaves a heat if it takes this many times as long as the best.

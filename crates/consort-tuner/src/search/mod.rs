@@ -38,8 +38,8 @@ use crate::{
     workload::shares_ahead,
 };
 
-/// The number of launches of a final: some more than make a difference clear, because the cores may
-/// be near in one launch and far in another.
+/// The number of launches of a final: a few more than are needed to make a difference clear,
+/// because the cores may be near in one launch and far in another.
 const FINAL_LAUNCHES: u32 = 10;
 /// The number of queries whose finals are measured in turn: several times the number of launches in
 /// which the machine changes.
@@ -281,7 +281,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             let field = contest::field(self.bench, query, incumbent.as_ref(), rigour);
             let left = deadline.saturating_sub(self.elapsed()).min(most.saturating_sub(of_finals));
             let share = left.mul_f64(part.clamp(0.0, 1.0));
-            // With a program's own weights, all time is useful.
+            // The queries of a program share all the time, without a cap.
             let cap =
                 if workload.refines() { contest::cap(rigour, field.len()) } else { 2 * share };
             let slice = contest::slice(field.len(), 2 * share, cap) / 2;

@@ -55,7 +55,9 @@ impl<'t> Reader<'t> {
         }
         let part = self.name()?;
         if self.rest.starts_with('.') {
-            return Err(self.unread("a table of more than two names, as in `[one.two.three]`,"));
+            return Err(
+                self.unsupported("a table of more than two names, as in `[one.two.three]`,")
+            );
         }
         self.expect(end)?;
         let table = self.open(root, &name)?;
@@ -111,7 +113,7 @@ impl<'t> Reader<'t> {
         let key = self.key()?;
         self.skip_spaces();
         if self.rest.starts_with('.') {
-            return Err(self.unread("a dotted key"));
+            return Err(self.unsupported("a dotted key"));
         }
         if !self.take("=") {
             let (key, found) = (shown(&key), self.found());
@@ -149,9 +151,9 @@ impl<'t> Reader<'t> {
         let line = self.line;
         let kind = match self.rest.chars().next() {
             Some(quote @ ('"' | '\'')) => ValueKind::String(self.string(quote)?),
-            Some('[') if is_in_array => return Err(self.unread("an array within an array")),
+            Some('[') if is_in_array => return Err(self.unsupported("an array within an array")),
             Some('[') => self.array()?,
-            Some('{') => return Err(self.unread("an inline table")),
+            Some('{') => return Err(self.unsupported("an inline table")),
             _ => self.word()?,
         };
         Ok(Value { line, kind })
@@ -271,7 +273,7 @@ impl<'t> Reader<'t> {
         Ok(Some(escaped))
     }
 
-    /// Reads the letter of a Unicode escape, and the number of a character.
+    /// Reads the letter of a Unicode escape, and the code point after it.
     fn code(&mut self, digit_count: usize) -> Result<char, Error> {
         let digits = self.rest.get(1..=digit_count);
         let digits = digits.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -282,7 +284,7 @@ impl<'t> Reader<'t> {
         };
         let found = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
         let found = found.ok_or_else(|| {
-            self.error(format!("expected the number of a character, not {digits} in base 16"))
+            self.error(format!("expected a Unicode code point, not {digits} in base 16"))
         })?;
         self.skip(1 + digit_count);
         Ok(found)
@@ -325,7 +327,7 @@ impl<'t> Reader<'t> {
             let is_at_end = self.rest.is_empty() || self.rest.starts_with(['\n', '\r']);
             if !is_at_end {
                 let found = self.found();
-                return Err(self.error(format!("expected no {found} in a comment")));
+                return Err(self.error(format!("unexpected {found} in a comment")));
             }
         }
         Ok(())
@@ -394,8 +396,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the error that this part of TOML is not supported.
-    fn unread(&self, what: &str) -> Error {
-        self.error(unread(what))
+    fn unsupported(&self, what: &str) -> Error {
+        self.error(unsupported(what))
     }
 
     /// Returns the error that a key also occurs in line `first`.
@@ -405,7 +407,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn unread(what: &str) -> String {
+fn unsupported(what: &str) -> String {
     format!("{what} is not supported in this file")
 }
 
@@ -427,9 +429,9 @@ fn number(word: &str) -> Result<ValueKind, String> {
             let size = if unsigned == "inf" { f64::INFINITY } else { f64::NAN };
             return Ok(ValueKind::Float(if word.starts_with('-') { -size } else { size }));
         }
-        _ if is_date(word) => return Err(unread("a date or a time")),
+        _ if is_date(word) => return Err(unsupported("a date or a time")),
         _ if ["0x", "0o", "0b"].iter().any(|base| word.starts_with(base)) => {
-            return Err(unread("a number of base 16, 8 or 2"));
+            return Err(unsupported("a number of base 16, 8 or 2"));
         }
         _ => {}
     }

@@ -224,9 +224,9 @@ fn errors_say_what_was_expected_and_where() {
         ("\na = '''b\n\n", 2, "this string has no end: expected `'`"),
         ("a = \"\\q\"", 1, "after a backslash, not `q`"),
         ("a = \"\\u00g0\"", 1, "expected 4 hexadecimal digits after `\\u`"),
-        ("a = \"\\ud800\"", 1, "expected the number of a character, not d800"),
+        ("a = \"\\ud800\"", 1, "expected a Unicode code point, not d800"),
         ("a = \"\u{1}\"", 1, "expected an escape for control character 0x01"),
-        ("# \u{1}", 1, "expected no control character 0x01 in a comment"),
+        ("# \u{1}", 1, "unexpected control character 0x01 in a comment"),
         ("a = \u{1}", 1, "expected a value, not control character 0x01"),
         ("\"\"\"a\"\"\" = 1", 1, "expected a key in one pair of quotes"),
     ] {

@@ -93,8 +93,7 @@ pub(super) fn is_bare(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
 }
 
-/// Returns whether a character is allowed only as an escape in a basic string. Line ends are such
-/// characters too.
+/// Returns whether a character, such as a line end, must be escaped in a basic string.
 pub(super) fn is_control(letter: char) -> bool {
     letter.is_ascii_control() && letter != '\t'
 }

@@ -2,11 +2,11 @@
 //!
 //! 1. `mod.rs`: entries, and merging.
 //! 2. `identity.rs`: the machine and algorithms of wisdom, and the reasons to refuse it elsewhere;
-//!    `revisions.rs`: the revisions that tell changed algorithms apart.
+//!    `revisions.rs`: the revisions, by which changed algorithms are recognized.
 //! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
-//! Wisdom belongs to one machine. If it does not fit, it is refused, never used in silence. It
+//! Wisdom belongs to one machine. Wisdom that does not fit is refused, never used silently. It
 //! outlives releases of the library: each algorithm has a revision, and entries whose algorithms
 //! have another revision are left out.
 
@@ -123,8 +123,8 @@ impl Entry {
         interval.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
     }
 
-    /// Returns whether this entry is more reliable than `other`: by rigour, then if measured on an
-    /// idle machine, then by the narrower interval.
+    /// Returns whether this entry is more reliable than `other`. Higher rigour decides, then an
+    /// idle machine, then the narrower interval.
     fn outranks(&self, other: &Self) -> bool {
         let worth = |entry: &Self| (entry.rigour, entry.busy.is_none());
         worth(self) > worth(other) || worth(self) == worth(other) && self.spread() < other.spread()

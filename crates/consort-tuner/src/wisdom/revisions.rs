@@ -56,7 +56,7 @@ impl Revisions {
         names.iter().filter_map(known).collect()
     }
 
-    /// Returns whether a candidate has the same algorithms in both.
+    /// Returns whether the algorithms of a candidate have the same revisions in both.
     pub(super) fn agree(&self, other: &Self, collective: Collective, one: &Candidate) -> bool {
         Self::names(collective, one).iter().all(|name| {
             let (ours, theirs) = (self.0.get(name), other.0.get(name));

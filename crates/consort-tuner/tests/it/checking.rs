@@ -99,7 +99,7 @@ fn a_check_ends_a_launch_at_its_end() {
     assert_eq!(bench.end, None);
 }
 
-/// This includes queries whose choice is the best, for which the time is spent just as well.
+/// This also holds for queries whose choice is the best.
 #[test]
 fn check_spends_its_budget_on_choice_and_rival() {
     let workload = Workload::from(&Grid::new(CORES, &[]));

@@ -73,7 +73,7 @@ fn the_nearest_size_answers_on_a_logarithmic_scale() {
 }
 
 #[test]
-fn the_nearest_team_answers_on_its_side_of_the_cores() {
+fn nearest_team_on_the_same_side_of_the_core_count_answers() {
     let wisdom = wisdom([
         entry(at(2, 64), "flat"),
         entry(at(8, 64), "knomial(radix=1)"),
@@ -227,7 +227,7 @@ fn model_runner_up_is_not_an_equal_candidate() {
         (entry.choice.clone(), entry.runner_up.clone().expect("a runner-up").candidate)
     };
     let (choice, second) = favourite(&Fake::new(0));
-    assert_eq!(choice.algorithm, second.algorithm, "two of one algorithm are ahead");
+    assert_eq!(choice.algorithm, second.algorithm, "the two best are candidates of one algorithm");
     let mut bench = Fake::new(0);
     bench.alike = Some("knomial");
     let (choice, second) = favourite(&bench);

@@ -202,7 +202,7 @@ impl Workbench for Fake {
     }
 }
 
-/// A reduction that depends on everything.
+/// A reduction, for which every property of a query matters.
 pub(crate) const REDUCE: Query = Query {
     collective: Collective::Reduce,
     sync: SyncModes::MINE,

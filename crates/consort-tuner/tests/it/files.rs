@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn truncated_file_is_refused_or_whole() {
+fn truncated_file_is_refused_unless_nothing_is_lost() {
     let wisdom = sample();
     let text = wisdom.to_string();
     for length in 0..text.len() {
@@ -355,7 +355,7 @@ fn wisdom_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn saving_fails_whole_and_leaves_the_old_file() {
+fn failed_save_leaves_the_old_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wisdom.toml");
     sample().save(&path).unwrap();
@@ -368,7 +368,7 @@ fn saving_fails_whole_and_leaves_the_old_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_is_followed() {
+fn symbolic_link_is_followed() {
     let directory = tempfile::tempdir().unwrap();
     let (target, link) = (directory.path().join("kept.toml"), directory.path().join("link.toml"));
     Wisdom::new(identity()).save(&target).unwrap();
@@ -428,7 +428,7 @@ fn wisdom_without_marks_is_loaded() {
 
 #[test]
 #[should_panic(expected = "busy must be one line")]
-fn a_mark_is_one_line() {
+fn busy_mark_must_be_one_line() {
     sample().mark_busy(&[REDUCE], "load 7.0\nbefore the start");
 }
 

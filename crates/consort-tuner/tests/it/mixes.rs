@@ -41,12 +41,16 @@ fn jobs_append_and_their_calls_are_added_up() {
     one.append(&path).unwrap();
     other.append(&path).unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text.matches("[[calls]]").count(), 4, "one a kind of call of each job: {text}");
+    assert_eq!(
+        text.matches("[[calls]]").count(),
+        4,
+        "one table for each kind of call of each job: {text}"
+    );
     let mut both = one.clone();
     both.merge(&other);
     assert_eq!(Mix::load(&path).unwrap(), both);
     let of_reduce = both.calls().find(|(query, _)| *query == at(64)).unwrap();
-    assert_eq!(of_reduce.1, i64::MAX as u64, "added up, and no further than that");
+    assert_eq!(of_reduce.1, i64::MAX as u64, "the sum is limited");
 }
 
 /// A file of recorded calls, as the crate `toml` reads and writes it.

@@ -249,7 +249,7 @@ fn disturbed_blocks_decide_nothing() {
 }
 
 #[test]
-fn rounds_shrink_to_a_duel() {
+fn heats_shrink_to_a_final() {
     let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(10);
     let mut wisdom = empty(&bench);
@@ -267,7 +267,7 @@ fn rounds_shrink_to_a_duel() {
 }
 
 #[test]
-fn time_follows_weight_and_every_query_gets_some() {
+fn time_grows_with_weight_and_every_query_gets_some() {
     let queries = [8, 64, 512, 4096].map(|bytes| Query { bytes, ..REDUCE });
     let weights = [1e-6, 10.0, 30.0, 1.0];
     let workload = Workload::exactly(queries.into_iter().zip(weights));
@@ -339,7 +339,7 @@ impl Observer for Stopper<'_> {
 }
 
 #[test]
-fn an_observer_follows_and_the_flag_stops() {
+fn observer_sees_each_step_and_the_flag_stops_the_search() {
     let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(11);
     let mut wisdom = empty(&bench);

@@ -33,7 +33,7 @@ pub(super) enum Noise {
     Drift,
     /// Cores are near or far for a third of a second each.
     Bimodal,
-    /// Others take a core for milliseconds.
+    /// Other processes take a core for milliseconds.
     Bursts,
     /// One core is slow for a third of the time. Candidates depend on it differently.
     SlowCore,

@@ -1,8 +1,8 @@
-//! The statistics of a search, on machines whose noise and truth are known.
+//! The statistics of a search, on machines whose noise and true times are known.
 //!
-//! A machine is tuned from nothing and twice again, with several seeds. Then each choice is compared
-//! with the best candidate and with the choice before, by the times without noise. The limits are
-//! those of the statistics: a change of the search must not exceed them. To see the figures:
+//! A machine is tuned from nothing and twice again, with several seeds. Then each choice is
+//! compared with the best candidate and with the choice before, by the times without noise. A
+//! change of the search must not exceed the limits. To see the figures:
 //! `cargo test -p consort-tuner --test it noise -- --nocapture`.
 
 mod machine;
@@ -22,10 +22,10 @@ const TUNES: usize = 3;
 const TIME: Duration = Duration::from_millis(200);
 /// A choice is worse than the one before if it is slower by this share of the time...
 const WORSE: f64 = 0.02;
-/// ... and wrong if it is slower than the best by this one.
+/// ... and wrong if it is slower than the best by this share.
 const WRONG: f64 = 0.1;
 
-/// The truth about the choices that searches made on one kind of machine.
+/// How good the choices are that searches made on one kind of machine.
 #[derive(Debug, Default)]
 struct Account {
     /// The number of choices after each tune.
@@ -38,7 +38,7 @@ struct Account {
     worse_in_class: usize,
     /// How many are much slower than the best.
     wrong: usize,
-    /// The sum of their times as shares of the best, less 1.
+    /// The sum of their relative slowdowns against the best.
     regret: f64,
 }
 
@@ -117,8 +117,8 @@ fn tuned(noise: Noise) -> Account {
     account
 }
 
-/// The most that is allowed, by kind of noise: the number of choices that are worse than before, of
-/// those worse in a class of the transfer, the share of wrong choices, and the mean regret.
+/// The limits for each kind of noise: the number of choices that are worse than before, of those
+/// worse in a class of the transfer, the share of wrong choices, and the mean regret.
 const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
     (Noise::Quiet, 0, 0, 0.0, 0.002),
     (Noise::Drift, 0, 0, 0.0, 0.002),
