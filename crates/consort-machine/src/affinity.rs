@@ -23,6 +23,12 @@ pub fn allowed() -> Vec<CpuId> {
     processors(system::mask())
 }
 
+/// Returns the first processor that the calling thread may run on and that `accepts` holds for.
+/// Allocates nothing.
+pub fn find_allowed(accepts: impl Fn(CpuId) -> bool) -> Option<CpuId> {
+    system::allowed(system::mask()).map(CpuId).find(|&cpu| accepts(cpu))
+}
+
 /// Returns the processors that the process may run on, in ascending order; never empty. These are
 /// the processors of its first thread, even if the calling thread is pinned.
 #[must_use]
@@ -34,14 +40,14 @@ pub fn allowed_to_process() -> Vec<CpuId> {
 /// empty. A launcher that binds its processes does not bind itself.
 pub fn allowed_to_launcher() -> Vec<CpuId> {
     let mut cpus = allowed_to_process();
-    cpus.extend(system::allowed(system::mask_of_parent()).into_iter().map(CpuId));
+    cpus.extend(system::allowed(system::mask_of_parent()).map(CpuId));
     cpus.sort_unstable();
     cpus.dedup();
     cpus
 }
 
 fn processors(mask: io::Result<system::Mask>) -> Vec<CpuId> {
-    let mut cpus: Vec<CpuId> = system::allowed(mask).into_iter().map(CpuId).collect();
+    let mut cpus: Vec<CpuId> = system::allowed(mask).map(CpuId).collect();
     if cpus.is_empty() {
         // The call failed, or the mask is too small for this machine: number processors from zero.
         let count = std::thread::available_parallelism().map_or(1, usize::from);

@@ -47,8 +47,8 @@ impl Job {
             return false;
         }
         moved.set(Some(Instant::now()));
-        let is_free = |&cpu: &CpuId| !(0..self.states.len()).any(|rank| waits_on(rank, cpu));
-        let free = affinity::allowed().into_iter().find(is_free);
+        let is_free = |cpu| !(0..self.states.len()).any(|rank| waits_on(rank, cpu));
+        let free = affinity::find_allowed(is_free);
         // Dropping it lets the thread run on all its processors again.
         let free = free.filter(|&free| Pinned::new(free).is_ok());
         if let Some(cpu) = free {

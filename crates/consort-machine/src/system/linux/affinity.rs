@@ -83,10 +83,9 @@ pub fn set_mask(mask: &Mask) -> io::Result<()> {
 }
 
 /// Returns the processors in a mask; none if the mask could not be read.
-pub fn allowed(mask: io::Result<Mask>) -> Vec<u32> {
-    let Ok(mask) = mask else { return Vec::new() };
-    let all = (0..MOST).filter(|&cpu| mask.has(cpu));
-    all.filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+pub fn allowed(mask: io::Result<Mask>) -> impl Iterator<Item = u32> {
+    let of_mask = |mask: Mask| (0..MOST).filter(move |&cpu| mask.has(cpu));
+    mask.into_iter().flat_map(of_mask).filter_map(|cpu| u32::try_from(cpu).ok())
 }
 
 /// Restricts the calling thread to one processor.
