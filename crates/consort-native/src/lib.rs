@@ -58,7 +58,7 @@ pub use directory::{
     call_names::NumbersExhausted,
     group_error::GroupError,
 };
-pub use endpoint::identity::Endpoint;
+pub use endpoint::{identity::Endpoint, wait_counts::Waits};
 pub use far::{
     loopback::Loopback,
     transport::{Frame, TAGS, Transfer, TransferBuffer, Transport, TransportError},

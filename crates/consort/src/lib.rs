@@ -130,6 +130,7 @@ pub use consort_fabric::Pod;
 #[doc(inline)]
 pub use consort_fabric::Rank;
 pub use consort_machine::Waiting;
+pub use consort_native::Waits;
 pub use displacements::Displacements;
 #[doc(inline)]
 pub use error::{Error, Result};

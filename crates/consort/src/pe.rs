@@ -10,7 +10,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::{Waiting, discard};
-use consort_native::{Endpoint, Job};
+use consort_native::{Endpoint, Job, Waits};
 
 use crate::{
     Error, Result, Team,
@@ -192,6 +192,30 @@ impl Pe {
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.state().endpoint.job().config().waiting
+    }
+
+    /// Returns what the waits of this PE have done so far: how often they polled, yielded and slept,
+    /// and for how long. Waits that polling ends are not counted, so that counting costs them
+    /// nothing. In a [`Pool`](crate::Pool), the time between regions does not count. Local.
+    ///
+    /// ```
+    /// use consort::{Job, Rank};
+    /// use std::{thread, time::Duration};
+    ///
+    /// let waits = Job::threads(2).run(|pe| {
+    ///     if pe.world().rank() == Rank(1) {
+    ///         thread::sleep(Duration::from_millis(10)); // is late
+    ///     }
+    ///     pe.world().barrier()?;
+    ///     Ok(pe.waits())
+    /// })?;
+    /// let [waiter, late] = [waits[0].time, waits[1].time];
+    /// println!("PE 0 has waited for {waiter:?}, and PE 1 for {late:?}");
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        self.state().endpoint.waits()
     }
 }
 

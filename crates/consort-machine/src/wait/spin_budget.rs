@@ -165,13 +165,15 @@ impl Yields {
         self.contended
     }
 
-    /// Yields the core once.
-    pub fn yield_now(&mut self) {
+    /// Yields the core once, and returns how long that took.
+    pub fn yield_now(&mut self) -> Duration {
         let begun = Instant::now();
         thread::yield_now();
+        let took = begun.elapsed();
         let long = if self.budget.fits { CONTENDED } else { BUSY };
-        self.contended |= begun.elapsed() >= long;
+        self.contended |= took >= long;
         self.yields += 1;
+        took
     }
 
     /// Records that the thread sleeps.

@@ -11,6 +11,7 @@ use std::{
 use super::{
     POLLS_PER_PROGRESS,
     identity::{Endpoint, Pe},
+    wait_counts::Waits,
 };
 use crate::{
     call::view::CallView, far::progress::Received, progress::deadlock, state::heartbeat::Awaited,
@@ -78,6 +79,9 @@ pub(super) struct Backoff<'e> {
     /// The number of polls of the wait between polls of operations; 1 if the wait is for an
     /// operation.
     polls: u32,
+    /// The number of polls of the wait from its last pause, or its beginning, to the next pause.
+    polls_to_pause: u32,
+    waits: Waits,
 }
 
 impl<'e> Backoff<'e> {
@@ -95,6 +99,8 @@ impl<'e> Backoff<'e> {
             limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::FailsJob)),
             spun: 0,
             polls: POLLS_PER_PROGRESS,
+            polls_to_pause: 1 + endpoint.polls(),
+            waits: Waits { paused: 1, ..Waits::default() },
         }
     }
 
@@ -131,6 +137,7 @@ impl<'e> Backoff<'e> {
     pub(super) fn for_operations(mut self) -> Self {
         self.awaited = AwaitedEvent::Operations;
         self.polls = 1;
+        self.polls_to_pause = 2;
         self
     }
 }
@@ -147,6 +154,14 @@ impl Backoff<'_> {
             self.compared = Some(now);
             self.endpoint.check_peers();
         }
+    }
+
+    /// Yields while another thread polls the operations or receives packets.
+    fn yield_to_driver(&mut self) {
+        self.compare_calls();
+        let begun = Instant::now();
+        thread::yield_now();
+        self.waits.note_yield(begun.elapsed());
     }
 
     /// Returns whether a wait for a word may end without a peer: by a time-out, or by another
@@ -242,7 +257,7 @@ impl Backoff<'_> {
                 0
             }
             (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
-                yields.yield_now();
+                self.waits.note_yield(yields.yield_now());
                 if yields.are_contended() {
                     self.endpoint.leave_shared_processor();
                 }
@@ -273,7 +288,9 @@ impl Backoff<'_> {
             // Packets of a far PE wake no thread until some thread has looked for them.
             Some(silence) => nap_after(waited.min(silence)),
         };
+        let begun = Instant::now();
         sleeper.sleep(most.min(left));
+        self.waits.note_sleep(begun.elapsed());
     }
 }
 
@@ -307,10 +324,7 @@ impl Backoff<'_> {
                 Received::Something | Received::Nothing => {
                     self.pause_without_operations();
                 }
-                Received::Busy => {
-                    self.compare_calls();
-                    thread::yield_now();
-                }
+                Received::Busy => self.yield_to_driver(),
             }
         }
         self.spun = self.spun.saturating_add(1);
@@ -328,10 +342,10 @@ impl Backoff<'_> {
     }
 }
 
-impl Idle for Backoff<'_> {
-    #[cold]
-    #[inline(never)]
-    fn pause(&mut self) -> u32 {
+impl Backoff<'_> {
+    /// Pauses in the way that the PE's operations allow. Returns how often to poll until the next
+    /// pause.
+    fn pause_once(&mut self) -> u32 {
         let Pe { engine, budget, .. } = &*self.endpoint.pe;
         if engine.is_idle() {
             return self.pause_without_operations();
@@ -343,11 +357,10 @@ impl Idle for Backoff<'_> {
             // The helper thread polls the operations, perhaps for long. Only a PE that has itself
             // polled for messages may conclude from waiting or finished peers that no message will
             // come. So this PE only compares calls.
-            self.compare_calls();
             let yields = || Yields::new(budget.get());
             let waited = self.paused.get_or_insert_with(yields).waited();
             self.expire(waited);
-            thread::yield_now();
+            self.yield_to_driver();
             return POLLS_PER_PROGRESS;
         }
         self.spun = self.spun.saturating_add(self.polls);
@@ -358,11 +371,27 @@ impl Idle for Backoff<'_> {
     }
 }
 
+impl Idle for Backoff<'_> {
+    #[cold]
+    #[inline(never)]
+    fn pause(&mut self) -> u32 {
+        self.waits.polls += u64::from(self.polls_to_pause);
+        let polls = self.pause_once();
+        self.polls_to_pause = 1 + polls;
+        polls
+    }
+}
+
 impl Drop for Backoff<'_> {
     fn drop(&mut self) {
+        let Pe { budget, waits, .. } = &*self.endpoint.pe;
         if let Some(yields) = &self.paused {
-            self.endpoint.pe.budget.set(yields.next_budget());
+            budget.set(yields.next_budget());
+            self.waits.time = yields.waited();
         }
+        let mut sum = waits.get();
+        sum += self.waits;
+        waits.set(sum);
         if self.has_published {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);
         }

@@ -16,6 +16,7 @@ use std::{
 
 use consort_fabric::Rank;
 
+use super::wait_counts::Waits;
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
     directory::{blocks::HeapError, group_error::GroupError, groups::GroupKey},
@@ -45,6 +46,7 @@ pub(super) struct Pe {
     pub(super) budget: Cell<SpinBudget>,
     /// When the PE last left a processor on which another PE waited.
     pub(super) moved: Cell<Option<Instant>>,
+    pub(super) waits: Cell<Waits>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
     pub(super) detector: RefCell<DeadlockDetector>,
@@ -102,6 +104,7 @@ impl Endpoint {
             callbacks: RefCell::default(),
             budget: Cell::new(SpinBudget::new(job.config().fits())),
             moved: Cell::new(None),
+            waits: Cell::default(),
             limit: Cell::new(None),
             detector: RefCell::default(),
             shared_handles: Tally::default(),
@@ -168,6 +171,11 @@ impl Endpoint {
     #[inline]
     pub fn rank_in_world(&self) -> Rank {
         self.pe.rank
+    }
+
+    /// Returns what the PE's waits have done so far, in all its teams.
+    pub fn waits(&self) -> Waits {
+        self.pe.waits.get()
     }
 
     /// Returns the number of calls made so far.

@@ -7,12 +7,14 @@
 //! | `progress` | drives nonblocking calls, and does work for peers |
 //! | `waits`, `backoff` | waiting |
 //! | `placement` | leaves a processor on which another PE waits |
+//! | `wait_counts` | counts of what waits have done |
 
 mod backoff;
 pub(crate) mod identity;
 mod numbering;
 mod placement;
 mod progress;
+pub(crate) mod wait_counts;
 mod waits;
 
 /// The number of polls of a wait between two polls of the operations, if there are any.

@@ -20,6 +20,8 @@ fn jobs_and_teams() {
         let sum = world.all_reduce(1, Sum)?;
         let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?); // `Grid`
         let all = [half, world.subset(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
+        let waits = pe.waits(); // `Waits`
+        assert!(waits.yielding + waits.sleeping <= waits.time);
         Ok((sum, all.iter().flatten().count(), grid.row.size()))
     });
     let results = results.expect("no PE fails"); // `Results`

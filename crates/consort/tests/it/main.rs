@@ -56,4 +56,5 @@ mod two_sided;
 mod typed;
 mod values;
 mod vector;
+mod waits;
 mod wisdom;
