@@ -35,6 +35,7 @@ mod span;
 pub mod statistics;
 mod suggest;
 mod sync;
+mod trace_events;
 mod tuning;
 mod type_names;
 mod vendor;
@@ -67,6 +68,9 @@ pub use rendezvous::Rendezvous;
 pub use rma::{Rma, not_reached};
 pub use span::{Place, Span};
 pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
+pub use trace_events::{
+    TRACE_BEGIN, TRACE_END, TRACE_SEPARATOR, TraceEvent, TraceThread, TraceValue,
+};
 pub use tuning::{Collective, Query, UnknownCollective};
 pub use type_names::readable_type;
 pub use vendor::{VendorCall, VendorCollectives};

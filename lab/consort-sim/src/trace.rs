@@ -1,6 +1,8 @@
 //! Traces of the operations of PEs, in the trace format that Chrome and Perfetto read.
 
-use std::{cell::RefCell, fmt::Write, io};
+use std::{cell::RefCell, io};
+
+use consort_fabric::{TRACE_BEGIN, TRACE_END, TRACE_SEPARATOR, TraceEvent, TraceValue};
 
 use crate::engine::Time;
 
@@ -19,6 +21,17 @@ pub struct Step {
     pub to_ps: u64,
     /// The number of bytes that it moved.
     pub bytes: usize,
+}
+
+impl Step {
+    fn event(&self) -> String {
+        let Self { pe, what, peer, from_ps, to_ps, bytes } = *self;
+        let mut arguments = vec![("bytes", TraceValue::Number(bytes as u64))];
+        arguments.extend(peer.map(|peer| ("peer", TraceValue::Number(peer.into()))));
+        let (begun_ps, took_ps, arguments) = (from_ps, to_ps - from_ps, &*arguments);
+        let event = TraceEvent { name: what, process: 0, thread: pe, begun_ps, took_ps, arguments };
+        event.to_string()
+    }
 }
 
 /// The operations of all PEs, in the order in which they ended.
@@ -40,24 +53,14 @@ impl Trace {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<()> {
-        let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+        let mut text = String::from(TRACE_BEGIN);
         for (index, step) in self.steps.iter().enumerate() {
-            let Step { pe, what, peer, from_ps, to_ps, bytes } = step;
-            let took_ps = to_ps - from_ps;
-            let mut event = || -> std::fmt::Result {
-                let comma = if index > 0 { ",\n" } else { "" };
-                write!(text, "{comma}{{\"name\":\"{what}\",\"ph\":\"X\",\"pid\":0,\"tid\":{pe}")?;
-                write!(text, ",\"ts\":{}.{:06}", from_ps / 1_000_000, from_ps % 1_000_000)?;
-                write!(text, ",\"dur\":{}.{:06}", took_ps / 1_000_000, took_ps % 1_000_000)?;
-                write!(text, ",\"args\":{{\"bytes\":{bytes}")?;
-                if let Some(peer) = peer {
-                    write!(text, ",\"peer\":{peer}")?;
-                }
-                write!(text, "}}}}")
-            };
-            event().map_err(io::Error::other)?;
+            if index > 0 {
+                text.push_str(TRACE_SEPARATOR);
+            }
+            text.push_str(&step.event());
         }
-        text.push_str("\n]}\n");
+        text.push_str(TRACE_END);
         to.write_all(text.as_bytes())
     }
 }
