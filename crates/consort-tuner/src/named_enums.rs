@@ -75,6 +75,19 @@ words! {
 }
 
 words! {
+    /// Why a candidate served the calls of a profile.
+    Origin is a "reason for a choice":
+    /// The program forced it.
+    Force = "program",
+    /// It was measured on this machine.
+    Wisdom = "wisdom",
+    /// The model estimated it.
+    Model = "model",
+    /// Refinement tried or chose it while the program ran.
+    Refinement = "refinement",
+}
+
+words! {
     /// How hard the tuner searches, after FFTW's planner. Higher rigour compares greater.
     Rigour is a "rigour":
     /// The model only; nothing is measured.

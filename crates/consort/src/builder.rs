@@ -36,7 +36,8 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 ///
 /// In the environment, `CONSORT_WISDOM` names the wisdom ([`JobBuilder::wisdom`]), and
 /// `CONSORT_RECORD` names a new or existing file to which a job adds its calls, for
-/// `consort tune --record`.
+/// `consort tune --record`. `CONSORT_TRACE` names a file for a trace of the calls, which Perfetto
+/// and Chrome show.
 ///
 /// ```
 /// use consort::{Job, Waiting};

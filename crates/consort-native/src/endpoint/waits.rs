@@ -19,7 +19,10 @@ use crate::{
     call::view::CallView,
     heap::word::{HeapWord, Width},
 };
-use consort_machine::wait::executor::{Watch, block_on};
+use consort_machine::{
+    system::clock::now_ns,
+    wait::executor::{Idle, Watch, block_on},
+};
 
 /// There is no word to watch: the executor polls continuously.
 struct Unwatched;
@@ -51,6 +54,33 @@ impl Watch for AwaitedWord<'_> {
             *left -= 1;
             spin_loop();
         }
+    }
+}
+
+/// Adds up the time in which a wait spins and pauses.
+struct Timed<'t, T> {
+    wait: T,
+    waiting_ns: &'t Cell<u64>,
+}
+
+impl<T> Timed<'_, T> {
+    fn time<R>(waiting_ns: &Cell<u64>, wait: impl FnOnce() -> R) -> R {
+        let begun_ns = now_ns();
+        let waited = wait();
+        waiting_ns.set(waiting_ns.get() + now_ns().saturating_sub(begun_ns));
+        waited
+    }
+}
+
+impl<W: Watch> Watch for Timed<'_, &W> {
+    fn spin(&self, left: &mut u32) {
+        Self::time(self.waiting_ns, || self.wait.spin(left));
+    }
+}
+
+impl Idle for Timed<'_, Backoff<'_>> {
+    fn pause(&mut self) -> u32 {
+        Self::time(self.waiting_ns, || self.wait.pause())
     }
 }
 
@@ -134,6 +164,22 @@ impl Endpoint {
     pub fn block_on<T>(&self, call: &CallView<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
         let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
         block_on(future, call, || self.polls(), backoff)
+    }
+
+    /// Like [`Endpoint::block_on`], for a profile: adds the time in which the call could not go on to
+    /// `waiting_ns`.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn block_on_timed<T>(
+        &self,
+        call: &CallView<'_>,
+        future: impl Future<Output = Op<T>>,
+        waiting_ns: &Cell<u64>,
+    ) -> Op<T> {
+        let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
+        let idle = || Timed { wait: backoff(), waiting_ns };
+        block_on(future, &Timed { wait: call, waiting_ns }, || self.polls(), idle)
     }
 
     /// Like [`Endpoint::block_on`], for a view outside of any collective call that awaits credits.

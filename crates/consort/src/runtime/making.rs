@@ -6,7 +6,7 @@ use consort_collectives::{Algorithm, Description, Plan, PlanError, Setting, Visi
 use consort_fabric::{Candidate, MachineModel, Query};
 use consort_native::CallNumber;
 
-use super::plans::{Prepared, Ready};
+use super::plans::{Drivable, Prepared};
 use crate::Result;
 
 /// An algorithm of the program, which is not in the registry.
@@ -16,7 +16,7 @@ pub(crate) struct Outside {
     pub(crate) type_name: &'static str,
     pub(crate) cost_ns: fn(&Query, &Candidate, &MachineModel) -> f64,
     check: fn(&Setting, &Candidate) -> Result<(), PlanError>,
-    pub(super) plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
+    pub(super) plan: fn(Maker<'_>) -> Result<Arc<dyn Drivable>, PlanError>,
 }
 
 impl Outside {
@@ -45,7 +45,7 @@ pub(crate) struct Maker<'m> {
 }
 
 impl Visitor for Maker<'_> {
-    type Output = Result<Arc<dyn Ready>, PlanError>;
+    type Output = Result<Arc<dyn Drivable>, PlanError>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
         Ok(Arc::new(Prepared::<A> {

@@ -9,6 +9,7 @@
 //! | `messages` | plans of messages from one PE to another |
 //! | `selection`, `wisdom` | select the candidate that serves a call |
 //! | `recording` | records the program's calls, on request |
+//! | `profiling`, `trace_file` | measure the program's calls, on request |
 //! | `refinement`, `refining` | refine choices while the program runs |
 //! | `state` | a PE's state of a team between calls, and the entry of a call |
 //! | `teams` | the states of a PE's teams |
@@ -23,10 +24,12 @@ pub(crate) mod messages;
 pub(crate) mod plan_cache;
 mod planning;
 pub(crate) mod plans;
+pub(crate) mod profiling;
 pub(crate) mod recording;
 pub(crate) mod refinement;
 pub(crate) mod refining;
 pub(crate) mod selection;
 pub(crate) mod state;
 pub(crate) mod teams;
+mod trace_file;
 pub(crate) mod wisdom;

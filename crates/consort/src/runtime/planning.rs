@@ -6,12 +6,13 @@ use std::{panic::Location, sync::Arc};
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate, Rank};
 use consort_native::{CallNumber, NumbersExhausted, Operands, message_name};
-use consort_tuner::{Catalog, ChosenBy};
+use consort_tuner::{Catalog, ChosenBy, Origin};
 
 use super::{
     hold::Hold,
     making::{Maker, Outside},
-    plans::Ready,
+    plans::{Drivable, Ready},
+    profiling::Kind,
 };
 use crate::{Error, Result, error::CallError};
 
@@ -56,7 +57,8 @@ impl Hold {
     /// Plans a call of this name that the library makes for itself.
     pub(crate) fn prepare_named(&self, call: &CallSpec, name: &str) -> Result<Arc<dyn Ready>> {
         let candidate = self.choices.borrow().select_within_library(call);
-        self.prepare_as(call, &candidate, None, name)
+        let ready = self.prepare_as(call, &candidate, None, name)?;
+        Ok(self.profiled(call, name, ready, || None))
     }
 
     /// Plans a call for `candidate`.
@@ -66,7 +68,9 @@ impl Hold {
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
         let outside = self.choices.borrow().outside(call.collective, candidate);
-        let ready = self.prepare_as(call, candidate, outside, &call.to_string())?;
+        let name = call.to_string();
+        let ready = self.prepare_as(call, candidate, outside, &name)?;
+        let ready = self.profiled(call, &name, ready, || Some(self.origin(call, candidate)));
         Ok(match self.choices.borrow().recorder() {
             Some(recorder) if self.endpoint.rank() == Rank(0) => recorder.counted(call, ready),
             _ => ready,
@@ -82,7 +86,42 @@ impl Hold {
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
         let name = message_name(len, call.element_bytes, call.datatype);
-        self.prepare_as(call, candidate, None, &name)
+        let ready = self.prepare_as(call, candidate, None, &name)?;
+        Ok(self.profiled(call, &name, ready, || None))
+    }
+
+    /// Returns why `candidate` serves a call of the program.
+    fn origin(&self, call: &CallSpec, candidate: &Candidate) -> Origin {
+        match self.select(call) {
+            (selected, _) if selected != *candidate => Origin::Refinement,
+            (_, ChosenBy::Force) => Origin::Force,
+            (_, ChosenBy::Wisdom) => Origin::Wisdom,
+            (_, ChosenBy::Model) => Origin::Model,
+        }
+    }
+
+    /// Returns the plan; if the job is profiled, with a profile of its calls. `origin` says why the
+    /// program's call has this candidate; `None` for a call that the library makes for itself.
+    fn profiled(
+        &self,
+        call: &CallSpec,
+        name: &str,
+        ready: Arc<dyn Drivable>,
+        origin: impl FnOnce() -> Option<Origin>,
+    ) -> Arc<dyn Ready> {
+        match self.choices.borrow().profiler() {
+            None => ready,
+            Some(profiler) => {
+                let kind = Kind {
+                    name: name.to_owned(),
+                    query: call.query(),
+                    candidate: ready.candidate().clone(),
+                    origin: origin(),
+                    is_blocking: !call.nonblocking,
+                };
+                profiler.of_pe(&self.endpoint).profiled(kind, ready)
+            }
+        }
     }
 
     /// Plans a call of this name for `candidate`.
@@ -92,7 +131,7 @@ impl Hold {
         candidate: &Candidate,
         outside: Option<Outside>,
         name: &str,
-    ) -> Result<Arc<dyn Ready>> {
+    ) -> Result<Arc<dyn Drivable>> {
         self.ensure_alive()?;
         let barrier = self.choices.borrow().select_around(call.pes);
         if let Some(outside) = outside

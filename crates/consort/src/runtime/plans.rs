@@ -30,6 +30,22 @@ pub(crate) trait Ready: Send + std::marker::Sync {
     fn candidate(&self) -> &Candidate;
 }
 
+/// A plan whose blocking calls a caller can drive itself.
+pub(crate) trait Drivable: Ready {
+    /// Begins a call, as [`Ready::call`] does.
+    ///
+    /// # Safety
+    /// The caller drives the call by [`Ready::drive`], once and to its end.
+    #[expect(unsafe_code, reason = "declares a requirement on its caller")]
+    unsafe fn enter<'c>(
+        &self,
+        endpoint: &'c Endpoint,
+        synchronized: &Cell<bool>,
+        operands: &'c Operands<'c>,
+        site: Site,
+    ) -> CallView<'c>;
+}
+
 /// The plan of an algorithm, with the other data that a call needs.
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
@@ -46,25 +62,15 @@ impl<A: Algorithm> Ready for Prepared<A> {
         operands: &Operands<'_>,
         site: Site,
     ) -> Op {
-        if self.synchronizes {
-            synchronized.set(true);
-        }
-        // SAFETY: only this future drives the call, to its end, and a team rejects calls from
-        // within a call.
+        // SAFETY: only this future drives the call, to its end.
         #[expect(unsafe_code, reason = "begins a call")]
-        let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands, site) };
-        // If the call panics, peers wait for messages that it will never send. They are notified
-        // before the call ends, which revokes the memory that it has exposed.
-        let done = catch_unwind(AssertUnwindSafe(|| {
+        let call = unsafe { self.enter(endpoint, synchronized, operands, site) };
+        fail_on_panic(endpoint, || {
             let algorithm = A::run(&call, self.plan.schedule());
             match self.plan.entry_and_exit() {
                 None => endpoint.block_on(&call, algorithm),
                 Some(entry_and_exit) => between(entry_and_exit, endpoint, &call, pin!(algorithm)),
             }
-        }));
-        done.unwrap_or_else(|panic| {
-            endpoint.job().fail(endpoint.rank_in_world(), &panic);
-            resume_unwind(panic)
         })
     }
 
@@ -79,6 +85,35 @@ impl<A: Algorithm> Ready for Prepared<A> {
     fn candidate(&self) -> &Candidate {
         &self.candidate
     }
+}
+
+impl<A: Algorithm> Drivable for Prepared<A> {
+    #[expect(unsafe_code, reason = "begins a call")]
+    #[inline(always)]
+    unsafe fn enter<'c>(
+        &self,
+        endpoint: &'c Endpoint,
+        synchronized: &Cell<bool>,
+        operands: &'c Operands<'c>,
+        site: Site,
+    ) -> CallView<'c> {
+        if self.synchronizes {
+            synchronized.set(true);
+        }
+        // SAFETY: only the caller drives the call, to its end, and a team rejects calls from within
+        // a call.
+        unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands, site) }
+    }
+}
+
+/// Drives a call. If it panics, peers wait for messages that it will never send. They are notified
+/// before the call ends, which revokes the memory that it has exposed.
+#[inline(always)]
+pub(super) fn fail_on_panic(endpoint: &Endpoint, drive: impl FnOnce() -> Op) -> Op {
+    catch_unwind(AssertUnwindSafe(drive)).unwrap_or_else(|panic| {
+        endpoint.job().fail(endpoint.rank_in_world(), &panic);
+        resume_unwind(panic)
+    })
 }
 
 /// Makes a call with entry and exit barriers; compiled once for all algorithms.

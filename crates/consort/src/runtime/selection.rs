@@ -13,7 +13,7 @@ use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
 use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measurements, Selector, Table};
 
-use super::{making::Outside, recording::Recorder, wisdom::Source};
+use super::{making::Outside, profiling::Profiler, recording::Recorder, wisdom::Source};
 use crate::{Result, algorithms::Algorithms};
 
 /// The settings by which a job chooses among the algorithms of a collective; the same on all PEs.
@@ -28,6 +28,8 @@ pub(crate) struct Choices {
     online: Option<f64>,
     /// The recorder of the program's calls, if enabled.
     recorder: Option<Arc<Recorder>>,
+    /// The profile of the job, if enabled.
+    profiler: Option<Arc<Profiler>>,
     /// The wisdom for teams of all sizes, shared by all PEs.
     source: Arc<Launched>,
 }
@@ -61,10 +63,12 @@ impl Choices {
             Source::Nothing => None,
             _ => Recorder::of_environment(warns),
         };
+        let profiler = Profiler::of_environment(algorithms.fabric(), pes, warns);
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
         let source = Arc::new(Launched { source, arrival, warns, tables });
         let (forced, outside) = (HashMap::new(), HashMap::new());
-        Ok(Self { algorithms, forced, outside, wisdom, online: None, recorder, source })
+        let online = None;
+        Ok(Self { algorithms, forced, outside, wisdom, online, recorder, profiler, source })
     }
 
     /// Returns the algorithms to choose among.
@@ -105,6 +109,11 @@ impl Choices {
     /// Returns the recorder of the job's calls, if there is one.
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
+    }
+
+    /// Returns the profile of the job's calls, if there is one.
+    pub(crate) fn profiler(&self) -> Option<&Profiler> {
+        self.profiler.as_deref()
     }
 
     /// Returns the share of the time that refinement may cost, if enabled.

@@ -42,6 +42,7 @@ mod owned;
 mod panics;
 mod plugins;
 mod pools;
+mod profiling;
 mod programs;
 mod promises;
 mod recording;
