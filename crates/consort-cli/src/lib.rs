@@ -27,6 +27,7 @@ use commands::{
     install::Install,
     man::Man,
     mpi::Mpi,
+    profile::Profile,
     run::Run,
     sync::Sync,
     topo::Topo,
@@ -43,6 +44,7 @@ Examples:
   consort sync advise --section 100 --threads 8  recommend a lock
   consort cc prog.c -o prog                      compile an OpenSHMEM program
   consort run -n 4 ./prog                        run it as four processes
+  consort profile ./prog                         show where its time goes
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement in order: the command shows what it has, or says
@@ -65,6 +67,7 @@ enum Command {
     Wisdom(Wisdom),
     Bench(Bench),
     Run(Run),
+    Profile(Profile),
     Mpi(Mpi),
     #[command(hide = true)]
     Session(Session),
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run(),
         Command::Run(run) => run.run(),
+        Command::Profile(profile) => profile.run(),
         Command::Mpi(mpi) => mpi.run().map(done),
         Command::Session(session) => session.run(),
         Command::Cc(cc) => cc.run(Language::C),

@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod install;
 pub(crate) mod man;
 pub(crate) mod mpi;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod sync;
 pub(crate) mod topo;

@@ -7,6 +7,7 @@ mod interrupts;
 mod outputs;
 mod own_algorithm;
 mod pages;
+mod profile;
 mod readme;
 mod report;
 mod run;
