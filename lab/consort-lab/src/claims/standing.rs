@@ -1,11 +1,17 @@
 //! The standing of a claim: how many of its paper's figures are met.
 
-use std::{cmp::Ordering, fmt};
+use std::fmt;
 
-use crate::figures::{figure::Paper, quantity::Quantity};
+use crate::figures::{
+    figure::{Paper, statement},
+    quantity::Quantity,
+};
 
-/// A figure is met if it is within this factor of the paper's value.
+/// A value is met within this factor of the paper's. A ratio must also be an effect of the paper's
+/// size: its logarithm is within this factor of the paper's.
 pub const NEAR: f64 = 1.5;
+/// The relative error within which a value is equal to the paper's.
+pub const EQUAL: f64 = 0.1;
 
 /// The units of ratios.
 const RATIOS: [&str; 2] = ["ratio", "x"];
@@ -14,47 +20,81 @@ const RATIOS: [&str; 2] = ["ratio", "x"];
 const SIZE: &str = "B";
 
 /// How many of a paper's figures are met, or stay within the paper's limit.
+///
+/// A figure counts once, whatever the number of sizes, of PEs or of variants for which it was
+/// computed: it is met if all its values are met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The number of figures that are met.
     pub met: usize,
     /// The figures that are not met.
     pub missed: Vec<String>,
+    /// The number of figures that are met, but to which a parameter was fitted. They are no
+    /// evidence, so they do not count.
+    pub fitted: usize,
+}
+
+/// A figure of a paper on a machine, with the values that were computed for it.
+struct Compared {
+    statement: String,
+    machine: &'static str,
+    paper: Paper,
+    is_predicted: bool,
+    missed: Option<String>,
 }
 
 impl Standing {
     /// Returns the standing on this machine, for the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
         let is_comparable = |one: &&Quantity| {
-            let is_value = matches!(one.paper, Some(Paper::Value(_)));
-            !is_value || RATIOS.contains(&one.unit) || one.unit == SIZE
+            let is_limit = one.paper.is_some_and(|paper| paper.is_kept(0.0).is_some());
+            is_limit || RATIOS.contains(&one.unit) || one.unit == SIZE
         };
-        Self::of(quantities.iter().filter(is_comparable), |one| one.native)
+        Self::of(quantities.iter().filter(is_comparable), |one| Some((one.native?, true)))
     }
 
-    /// Returns the standing on simulations of the paper's machines. Figures to which a parameter
-    /// was fitted do not count.
+    /// Returns the standing on simulations of the paper's machines. A figure to which a parameter
+    /// was fitted counts only if it is missed.
     pub fn simulated(quantities: &[Quantity]) -> Self {
-        Self::of(quantities.iter(), |one| one.simulated)
+        let predicted = |one: &Quantity| one.simulated.map(|value| (value, true));
+        let fitted = |one: &Quantity| one.fitted.map(|value| (value, false));
+        Self::of(quantities.iter(), |one| predicted(one).or(fitted(one)))
     }
 
     fn of<'q>(
         quantities: impl Iterator<Item = &'q Quantity>,
-        value: impl Fn(&Quantity) -> Option<f64>,
+        value: impl Fn(&Quantity) -> Option<(f64, bool)>,
     ) -> Self {
-        let mut standing = Self::default();
+        let mut all: Vec<Compared> = Vec::new();
         for one in quantities {
-            let (Some(paper), Some(value)) = (one.paper, value(one)) else { continue };
-            if is_met(paper, one.unit, value) {
-                standing.met += 1;
+            let (Some(paper), Some((value, is_predicted))) = (one.paper, value(one)) else {
+                continue;
+            };
+            let statement = one.figure.map_or(&*one.quantity, statement);
+            let same = |other: &&mut Compared| {
+                (&*other.statement, other.machine, other.paper) == (statement, one.machine, paper)
+            };
+            let missed = (!is_met(paper, one.unit, value)).then(|| one.quantity.clone());
+            if let Some(compared) = all.iter_mut().find(same) {
+                compared.is_predicted |= is_predicted;
+                compared.missed = compared.missed.take().or(missed);
             } else {
-                standing.missed.push(one.quantity.clone());
+                let (statement, machine) = (statement.to_owned(), one.machine);
+                all.push(Compared { statement, machine, paper, is_predicted, missed });
+            }
+        }
+        let mut standing = Self::default();
+        for Compared { is_predicted, missed, .. } in all {
+            match missed {
+                Some(missed) => standing.missed.push(missed),
+                None if is_predicted => standing.met += 1,
+                None => standing.fitted += 1,
             }
         }
         standing
     }
 
-    /// Returns the number of figures that can be compared.
+    /// Returns the number of figures that count.
     pub fn count(&self) -> usize {
         self.met + self.missed.len()
     }
@@ -80,24 +120,18 @@ impl fmt::Display for Standing {
 }
 
 fn is_met(paper: Paper, unit: &str, value: f64) -> bool {
-    match (paper.is_kept(value), paper.number()) {
-        (Some(is_kept), _) => is_kept,
+    let is_ratio = RATIOS.contains(&unit);
+    let is_near = |of: f64| (of / NEAR..=of * NEAR).contains(&value);
+    match paper {
+        Paper::AtMost(_) | Paper::AtLeast(_) => paper.is_kept(value) == Some(true),
         // No value is a multiple of 0.
-        (None, 0.0) => value == 0.0,
-        (None, paper) => {
-            let has_sign = !RATIOS.contains(&unit) || has_sign(paper, value);
-            has_sign && (paper / NEAR..=paper * NEAR).contains(&value)
+        Paper::Value(0.0) => value == 0.0,
+        Paper::Equal(of) => (value / of - 1.0).abs() <= EQUAL,
+        Paper::Value(1.0) if is_ratio => (value - 1.0).abs() <= EQUAL,
+        Paper::Value(of) if is_ratio => {
+            is_near(of) && (1.0 / NEAR..=NEAR).contains(&(value.ln() / of.ln()))
         }
-    }
-}
-
-/// Returns whether a ratio is on the same side of 1 as the paper's. Any ratio is if the paper's is
-/// 1.
-fn has_sign(paper: f64, value: f64) -> bool {
-    match paper.total_cmp(&1.0) {
-        Ordering::Less => value < 1.0,
-        Ordering::Equal => true,
-        Ordering::Greater => value > 1.0,
+        Paper::Value(of) => is_near(of),
     }
 }
 
@@ -106,9 +140,12 @@ mod tests {
     use super::*;
 
     const A: &str = "a";
+    const B: &str = "b";
+    const SCC: &str = "scc";
 
-    figures! { _FIGURES of "T8", "": "us":
+    figures! { _FIGURES of "T2", "": "us":
         TIME("time", A == 10.0)
+        LINE_K7("1 line", SCC == 16.6)
         "x":
         GAIN("gain", A == 2.0)
         LEAST("least", A >= 2.0)
@@ -116,8 +153,20 @@ mod tests {
         NONE("none", A == 0.0)
         SMALL_GAIN("small gain", A == 1.17)
         SMALL_LOSS("small loss", A == 0.9)
+        LARGE_GAIN("large gain", A == 10.0)
+        EQUAL_TIMES("equal", A == 1.0)
+        "MB/s":
+        KNOWN("known", A ~ 35.0)
+        OF_SIZES["rate of ", " B"; 8 | 64 => (A >= 1.0), 512 => (A <= 1.0)]
         "B":
         BYTES("bytes", A == 10.0)
+    }
+
+    /// Returns whether a value of a figure is met.
+    fn is_met(figure: &'static crate::figures::figure::Figure, value: f64) -> bool {
+        let standing = Standing::simulated(&[figure.on(A).simulated(value)]);
+        assert_eq!(standing.count(), 1);
+        standing.met == 1
     }
 
     #[test]
@@ -126,21 +175,58 @@ mod tests {
             [(1.0, false, false, true), (2.0, true, true, true), (4.0, false, true, false)]
         {
             for (figure, met) in [(&GAIN, gain), (&LEAST, least), (&MOST, most)] {
-                let standing = Standing::simulated(&[figure.on(A).simulated(value)]);
-                assert_eq!(standing.met == 1, met, "{} of {value}", figure.id);
-                assert_eq!(standing.count(), 1);
+                assert_eq!(is_met(figure, value), met, "{} of {value}", figure.id);
             }
         }
-        let none = |value| Standing::simulated(&[NONE.on(A).simulated(value)]).word();
-        assert_eq!([none(0.0), none(0.1)], ["holds", "misses"]);
+        assert_eq!([0.0, 0.1].map(|value| is_met(&NONE, value)), [true, false]);
     }
 
     #[test]
-    fn small_loss_does_not_meet_a_small_gain() {
-        let gain = |value| Standing::simulated(&[SMALL_GAIN.on(A).simulated(value)]).met;
-        let loss = |value| Standing::simulated(&[SMALL_LOSS.on(A).simulated(value)]).met;
-        assert_eq!([0.9, 1.0, 1.1].map(gain), [0, 0, 1]);
-        assert_eq!([0.8, 1.0, 1.1].map(loss), [1, 0, 0]);
+    fn an_effect_is_met_by_one_of_about_its_size() {
+        // A gain of 17 % is met by 12 % to 26 %, and no gain or a loss never meets a gain.
+        let small = [0.9, 1.0, 1.1, 1.12, 1.26, 1.28].map(|value| is_met(&SMALL_GAIN, value));
+        assert_eq!(small, [false, false, false, true, true, false]);
+        let loss = [0.8, 0.9, 0.94, 1.0, 1.1].map(|value| is_met(&SMALL_LOSS, value));
+        assert_eq!(loss, [false, true, false, false, false]);
+        // The logarithm of a large effect leaves more room than the factor.
+        let large = [6.6, 6.7, 14.9, 21.0].map(|value| is_met(&LARGE_GAIN, value));
+        assert_eq!(large, [false, true, true, false]);
+    }
+
+    #[test]
+    fn equal_is_within_a_tenth() {
+        for (figure, equal) in [(&EQUAL_TIMES, 1.0), (&KNOWN, 35.0)] {
+            let near = [0.89, 0.91, 1.09, 1.11].map(|factor| is_met(figure, factor * equal));
+            assert_eq!(near, [false, true, true, false], "{}", figure.id);
+        }
+    }
+
+    #[test]
+    fn a_fitted_figure_counts_if_it_is_missed() {
+        let fitted = |value| LINE_K7.on(SCC).simulated_as_fitted(value);
+        let met = Standing::simulated(&[fitted(16.0)]);
+        assert_eq!((met.count(), met.fitted, met.word()), (0, 1, "-"));
+        let missed = Standing::simulated(&[fitted(30.0)]);
+        assert_eq!((missed.count(), missed.fitted, missed.word()), (1, 0, "misses"));
+    }
+
+    #[test]
+    fn a_figure_counts_once() {
+        // Raw and fitted: both must be met.
+        let raw = LINE_K7.on(SCC).simulated(8.0);
+        let both = Standing::simulated(&[raw, LINE_K7.on(SCC).simulated_as_fitted(16.0)]);
+        assert_eq!((both.met, both.fitted, &*both.missed), (0, 0, &["1 line".to_owned()][..]));
+        // Numbers of PEs.
+        let gains = [(16, 2.1), (64, 2.0)];
+        let gains = gains.map(|(pes, gain)| GAIN.on(A).with_pes(pes).simulated(gain));
+        assert_eq!(Standing::simulated(&gains).to_string(), "holds 1/1");
+        // Sizes that share a statement of the paper, on one machine.
+        let sizes: Vec<Quantity> =
+            OF_SIZES.iter().map(|figure| figure.on(A).simulated(1.0)).collect();
+        assert_eq!(Standing::simulated(&sizes).to_string(), "holds 2/2");
+        let other = OF_SIZES[1].on(A).with_pes(8).simulated(0.9);
+        let sizes = [sizes, vec![other, OF_SIZES[0].on(B).simulated(9.0)]].concat();
+        assert_eq!(Standing::simulated(&sizes).to_string(), "partly 1/2");
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn count(page: &mut Page, quantities: &mut Vec<Quantity>) -> Result<(usize, usiz
         let name = format!("{}, {}", kind.name(), kind.algorithm);
         let what = format!("{name}, radix {radix}, messages of {PES} PEs");
         let figure = Quantity::new(COUNTED_ON, what, "messages");
-        let figure = Quantity { paper: Some(Paper::Value(paper)), ..figure };
+        let figure = Quantity { paper: Some(Paper::Equal(paper)), ..figure };
         quantities.push(figure.simulated(messages));
         rows.push(vec![name, radix.to_string(), messages.to_string(), paper.to_string()]);
     }

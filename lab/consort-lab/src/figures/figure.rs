@@ -34,11 +34,22 @@ impl Figure {
     }
 }
 
+/// Returns the id of a declaration for the id of one of its figures: without the number that
+/// distinguishes it in its array. Figures of an array with the same value or limit on a machine are
+/// one statement of the paper about several sizes.
+pub(crate) fn statement(id: &str) -> &str {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    id.rsplit_once('.').filter(|(_, at)| is_number(at)).map_or(id, |(declaration, _)| declaration)
+}
+
 /// The value or limit that a paper gives for a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Paper {
-    /// It has this value.
+    /// It has about this value.
     Value(f64),
+    /// It has this value, up to a small error: it is counted, the paper says that it is equal, or
+    /// gives its own error.
+    Equal(f64),
     /// It is at most this.
     AtMost(f64),
     /// It is at least this.
@@ -49,14 +60,17 @@ impl Paper {
     /// Returns the value or limit.
     pub const fn number(self) -> f64 {
         match self {
-            Self::Value(number) | Self::AtMost(number) | Self::AtLeast(number) => number,
+            Self::Value(number)
+            | Self::Equal(number)
+            | Self::AtMost(number)
+            | Self::AtLeast(number) => number,
         }
     }
 
     /// Returns whether a value stays within the limit, or `None` if the paper gives a value.
     pub(crate) fn is_kept(self, value: f64) -> Option<bool> {
         match self {
-            Self::Value(_) => None,
+            Self::Value(_) | Self::Equal(_) => None,
             Self::AtMost(most) => Some(value <= most),
             Self::AtLeast(least) => Some(value >= least),
         }
@@ -66,7 +80,7 @@ impl Paper {
 impl fmt::Display for Paper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self {
-            Self::Value(_) => "",
+            Self::Value(_) | Self::Equal(_) => "",
             Self::AtMost(_) => "< ",
             Self::AtLeast(_) => "> ",
         };
@@ -83,11 +97,12 @@ impl Serialize for Paper {
 /// Declares figures of a claim as statics, and a list of all of them.
 ///
 /// After the list's name come the claim, the place in its paper, and groups of figures by unit. A
-/// figure is `NAME("quantity", MACHINE == 1.5)`, with the value or a limit (`<=`, `>=`) for each
-/// machine. An array of figures that differ in a number is
+/// figure is `NAME("quantity", MACHINE == 1.5)`, with the value, an exact value (`~`) or a limit
+/// (`<=`, `>=`) for each machine. An array of figures that differ in a number is
 /// `NAME["before", "after"; 8 | 64 => (MACHINE == 1.5), 512 => ()]`.
 macro_rules! figures {
     (@paper == $value:expr) => { $crate::figures::figure::Paper::Value($value) };
+    (@paper ~ $value:expr) => { $crate::figures::figure::Paper::Equal($value) };
     (@paper <= $value:expr) => { $crate::figures::figure::Paper::AtMost($value) };
     (@paper >= $value:expr) => { $crate::figures::figure::Paper::AtLeast($value) };
     (@figure $id:expr, $at:expr, $place:literal, $unit:literal, $quantity:expr,

@@ -16,7 +16,6 @@ pub struct Quantity {
     /// Its name.
     pub quantity: String,
     /// The id of its figure in the paper, if the paper has it on this machine.
-    #[serde(skip)]
     pub figure: Option<&'static str>,
     /// Its unit.
     pub unit: &'static str,
@@ -94,7 +93,7 @@ impl Quantity {
     }
 
     /// Returns the same, simulated with the parameters that are used only on request.
-    pub(super) fn simulated_as_fitted(self, simulated: f64) -> Self {
+    pub(crate) fn simulated_as_fitted(self, simulated: f64) -> Self {
         self.named(", fitted").simulated_with(simulated, true)
     }
 
@@ -107,7 +106,9 @@ impl Quantity {
         let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
         let holds = self.paper.and_then(|paper| paper.is_kept(simulated));
         let rel_error = match self.paper {
-            Some(Paper::Value(paper)) if paper != 0.0 => Some(thousandths(simulated / paper - 1.0)),
+            Some(Paper::Value(paper) | Paper::Equal(paper)) if paper != 0.0 => {
+                Some(thousandths(simulated / paper - 1.0))
+            }
             _ => None,
         };
         Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
@@ -201,7 +202,8 @@ mod tests {
     fn json_has_expected_keys_and_values() {
         let json = serde_json::to_string(&VALUE.on(A).native(12.3456)).unwrap();
         let expected = concat!(
-            r#"{"claim":"","machine":"a","quantity":"value","unit":"us","paper":1774.0,"#,
+            r#"{"claim":"","machine":"a","quantity":"value","figure":"T2.VALUE","#,
+            r#""unit":"us","paper":1774.0,"#,
             r#""model":null,"simulated":null,"fitted":null,"native":12.346,"rel_error":null,"#,
             r#""holds":null}"#
         );

@@ -28,6 +28,11 @@ figures! { pub FIGURES of "H6", "section 4.1, table 2": "us":
         8 => (BARCELONA == 130.0, NIAGARA2 == 2471.0),
         16 => (BARCELONA == 213.0, NIAGARA2 == 3998.0),
     ]
+    "ratio":
+    // The highlighted winners of the columns.
+    LOOSE_WINNER("reduce 8 kB loose, chain / best other", BARCELONA <= 1.0, NIAGARA2 <= 1.0)
+    STRICT_WINNER("reduce 8 kB strict, radix 2 / best other", BARCELONA <= 1.0)
+    STRICT_WINNER_OF_MANY("reduce 8 kB strict, radix 4 / best other", NIAGARA2 <= 1.0)
 }
 
 /// 1024 doubles.
@@ -38,12 +43,15 @@ const PES: u32 = 32;
 /// The figures of table 2 by radix.
 type Table = [Figure; RADICES.len()];
 
-/// The columns of table 2: the machine, its name in the table, the mode, and the figures.
-const COLUMNS: [(&str, &str, SyncModes, &Table); 4] = [
-    (BARCELONA, "Barcelona", SyncModes::LOOSE, &LOOSE),
-    (BARCELONA, "Barcelona", SyncModes::STRICT, &STRICT),
-    (NIAGARA2, "Niagara2", SyncModes::LOOSE, &LOOSE),
-    (NIAGARA2, "Niagara2", SyncModes::STRICT, &STRICT),
+/// A column of table 2: the machine, its name in the table, the mode, the figures, and that of the
+/// winner.
+type Column = (&'static str, &'static str, SyncModes, &'static Table, &'static Figure);
+
+const COLUMNS: [Column; 4] = [
+    (BARCELONA, "Barcelona", SyncModes::LOOSE, &LOOSE, &LOOSE_WINNER),
+    (BARCELONA, "Barcelona", SyncModes::STRICT, &STRICT, &STRICT_WINNER),
+    (NIAGARA2, "Niagara2", SyncModes::LOOSE, &LOOSE, &LOOSE_WINNER),
+    (NIAGARA2, "Niagara2", SyncModes::STRICT, &STRICT, &STRICT_WINNER_OF_MANY),
 ];
 
 /// Times in microseconds by radix, if known.
@@ -68,13 +76,13 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for (&(way, sync), native) in kinds.iter().zip(us.chunks(RADICES.len())) {
         rows.push((format!("here, {sync}, {}", way.tree_name()), native.to_vec()));
         winners.push(winner(native));
-        for (machine, _, _, figures) in COLUMNS.iter().filter(|(_, _, of, _)| *of == sync) {
+        for (machine, _, _, figures, _) in COLUMNS.iter().filter(|(_, _, of, ..)| *of == sync) {
             quantities.extend(figures.iter().zip(native).map(|(figure, &us)| {
                 figure.on(machine).by(way.tree_name(), way == Way::Read).native(us)
             }));
         }
     }
-    rows.extend(COLUMNS.map(|(machine, name, sync, figures)| {
+    rows.extend(COLUMNS.map(|(machine, name, sync, figures, _)| {
         let times = figures.iter().map(|one| one.paper(machine).map(Paper::number));
         (format!("{name}, {sync}"), times.collect())
     }));
@@ -99,20 +107,37 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// When a simulation fails.
 pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for (name, _, sync, figures) in COLUMNS {
+    for (name, _, sync, figures, lead) in COLUMNS {
         let credits = Way::EVERY.map(|way| (way, FlowControl::Credits));
         let none = (sync == SyncModes::LOOSE).then_some((Way::Read, FlowControl::None));
         for (way, flow) in credits.into_iter().chain(none) {
             let machine = Machine::new(name)?.with(flow);
             let by = way.tree_name().to_owned() + flow.suffix();
             let is_published = (way, flow) == (Way::Read, FlowControl::Credits);
+            let mut times = Times::new();
             for figure in figures {
                 let us = machine.reduce(sync, BYTES, &way.tree(figure.at.into()))?.ns / 1e3;
                 all.push(figure.on(name).by(&by, is_published).simulated(us));
+                times.push(Some(us));
+            }
+            if is_published {
+                all.extend(
+                    lead_of(figures, name, &times).map(|ratio| lead.on(name).simulated(ratio)),
+                );
             }
         }
     }
     Ok(all)
+}
+
+/// Returns the time of the paper's winner of a column, over the shortest other one.
+fn lead_of(table: &Table, machine: &str, times: &[Option<f64>]) -> Option<f64> {
+    let paper: Times =
+        table.iter().map(|figure| figure.paper(machine).map(Paper::number)).collect();
+    let (winner, _) = best(&paper)?;
+    let mut others = times.to_vec();
+    let own = others[winner].take()?;
+    best(&others).map(|(_, other)| own / other)
 }
 
 /// Returns the fastest tree.
@@ -176,7 +201,7 @@ mod tests {
     /// The chain wins when Loose. When Strict, radix 2 wins on Barcelona and radix 4 on Niagara 2.
     #[test]
     fn winners_match_the_paper() {
-        let winners = COLUMNS.map(|(machine, _, _, table)| fastest(&column(table, machine)));
+        let winners = COLUMNS.map(|(machine, _, _, table, _)| fastest(&column(table, machine)));
         assert_eq!(winners, [1, 2, 1, 4]);
         for table in [&LOOSE, &STRICT] {
             assert_eq!(table.each_ref().map(|figure| u64::from(figure.at)), RADICES);
@@ -218,6 +243,14 @@ mod tests {
         let [largest, smallest] = [tree, smallest]
             .map(|tree| machine.reduce(SyncModes::STRICT, BYTES, &tree).unwrap().ns);
         assert!(largest > 1.7 * smallest, "{largest} {smallest}");
+    }
+
+    #[test]
+    fn lead_is_that_of_the_papers_winner() {
+        let times = [20.0, 10.0, 40.0, 40.0, 40.0].map(Some);
+        assert_eq!(lead_of(&LOOSE, BARCELONA, &times), Some(2.0));
+        assert_eq!(lead_of(&STRICT, BARCELONA, &times), Some(0.5));
+        assert_eq!(lead_of(&STRICT, NIAGARA2, &times), Some(4.0));
     }
 
     #[test]

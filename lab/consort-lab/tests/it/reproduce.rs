@@ -8,10 +8,11 @@ use consort_sandbox::commands::says;
 
 use super::{keys, lab, objects, stdout};
 
-const QUANTITY: [&str; 12] = [
+const QUANTITY: [&str; 13] = [
     "claim",
     "machine",
     "quantity",
+    "figure",
     "unit",
     "paper",
     "model",
@@ -162,6 +163,11 @@ mod night {
     #[test]
     fn a_reproduction_prints_quantities_with_exactly_the_keys() {
         let objects = objects("reproduce H6 --pes 4 --budget 0 --json");
+        let winners = |object: &Value| {
+            object["quantity"].as_str().is_some_and(|name| name.ends_with("/ best other"))
+        };
+        let (winners, objects): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(winners);
+        assert_eq!(winners.len(), 4, "one of each column: {winners:?}");
         assert_eq!(
             objects.len(),
             50,

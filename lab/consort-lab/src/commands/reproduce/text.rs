@@ -34,9 +34,9 @@ pub(super) fn in_brief(evaluated: &[(&'static Claim, Outcome)]) -> Page {
     }
     page.lines("\n");
     page.paragraph(format!(
-        "How many of the paper's figures are met, within {NEAR}x or its limit. The column `here` \
-         counts ratios and limits; `-`: none to compare. `consort-lab reproduce H6` shows one \
-         claim, `--all` all of them, with simulations of the papers' machines."
+        "How many of the paper's figures are met, within {NEAR}x of the effect or its limit. The \
+         column `here` counts ratios and limits; `-`: none to compare. `consort-lab reproduce H6` \
+         shows one claim, `--all` all of them, with simulations of the papers' machines."
     ));
     page
 }
@@ -50,8 +50,12 @@ pub(super) fn standings(outcome: &Outcome) -> [Standing; 2] {
 pub(super) fn standing(outcome: &Outcome) -> String {
     let [here, simulated] = standings(outcome);
     let one = |where_at: String, standing: &Standing| {
+        let fitted = match standing.fitted {
+            0 => String::new(),
+            count => format!("Met, but not counted, because a parameter was fitted: {count}. "),
+        };
         if standing.count() == 0 {
-            return String::new();
+            return fitted;
         }
         let missed = match &standing.missed[..] {
             [] => String::new(),
@@ -64,7 +68,8 @@ pub(super) fn standing(outcome: &Outcome) -> String {
             word => word,
         };
         format!(
-            "It {word} {where_at}: {met} of {count} figures within {NEAR}x or the limit{missed}. "
+            "It {word} {where_at}: {met} of {count} figures within {NEAR}x of the effect or the \
+             limit{missed}. {fitted}"
         )
     };
     let cores = counted(Algorithms::here().cores(), "core");

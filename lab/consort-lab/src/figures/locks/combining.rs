@@ -11,7 +11,7 @@ use super::{
 };
 
 figures! { pub FIGURES of "T11", "section 6.2.3, figure 6.6c": "CAS":
-    ALONE("HYBCOMB, CAS an operation, 1 thread", TILE == 1.0)
+    ALONE("HYBCOMB, CAS an operation, 1 thread", TILE ~ 1.0)
     ALL("HYBCOMB, CAS an operation, 36 threads", TILE == 0.1)
     MOST("HYBCOMB, CAS an operation, most", TILE <= 0.7)
     "x":
@@ -20,7 +20,7 @@ figures! { pub FIGURES of "T11", "section 6.2.3, figure 6.6c": "CAS":
     "operations":
     HYBCOMB("6.6c HYBCOMB, combined, 36 threads")
     // "reaches the desired combining rate".
-    CC_SYNCH("6.6c CC-SYNCH, combined, 36 threads", TILE == 200.0)
+    CC_SYNCH("6.6c CC-SYNCH, combined, 36 threads", TILE ~ 200.0)
 }
 
 /// T11: compare-exchanges and fairness of HYBCOMB, and combining rates (section 6.2.3 and figure

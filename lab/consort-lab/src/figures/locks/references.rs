@@ -26,10 +26,10 @@ use super::{
 figures! { pub FIGURES of "T14", "sections 5.3 and 6.1": "references":
     MP_SERVER("MP-SERVER, an operation", TILE == 0.0)
     HYBCOMB("HYBCOMB, an operation", TILE == 0.0)
-    SHM_SERVER("SHM-SERVER, an operation", TILE == 2.0)
-    CC_SYNCH("CC-SYNCH, an operation", TILE == 2.0)
-    MCS("MCS, a hand-over", TILE == 2.0)
-    CLH("CLH, a hand-over", TILE == 2.0)
+    SHM_SERVER("SHM-SERVER, an operation", TILE ~ 2.0)
+    CC_SYNCH("CC-SYNCH, an operation", TILE ~ 2.0)
+    MCS("MCS, a hand-over", TILE ~ 2.0)
+    CLH("CLH, a hand-over", TILE ~ 2.0)
     HYBLOCK("HYBLOCK, a hand-over", TILE == 0.0)
 }
 

@@ -15,9 +15,10 @@ use super::{
 };
 
 figures! { pub FIGURES of "T5", "section 4.3.2, table 4.2": "MB/s":
+    // The thesis' own measurements are within 10 %.
     THROUGHPUT["throughput, k=", "";
-        2 => (MACHINE == 35.22), 7 => (MACHINE == 34.30), 47 => (MACHINE == 35.88)]
-    SCATTER_ALLGATHER("throughput, scatter-allgather", MACHINE == 13.38)
+        2 => (MACHINE ~ 35.22), 7 => (MACHINE ~ 34.30), 47 => (MACHINE ~ 35.88)]
+    SCATTER_ALLGATHER("throughput, scatter-allgather", MACHINE ~ 13.38)
 }
 
 /// T5: the formulas, and simulations under their assumptions (sections 4.1.2 and 4.3.2, figure 4.2,

@@ -19,6 +19,7 @@ figures! { pub FIGURES of "T2", "section 3.3.3, figure 3.2a": "us":
     LINE_K7("1 line, k=7", MACHINE == 16.6)
     LINE_BINOMIAL("1 line, binomial", MACHINE == 21.6)
     "x":
+    K7_OVER_BINOMIAL("1 line, k=7 / binomial", MACHINE == 16.6 / 21.6)
     K7_OVER_K2["", " lines, k=7 / k=2"; 96 | 144 | 192 => (MACHINE == 0.75)]
     K47_OVER_K7["", " lines, k=47 / k=7"; 96 | 192 => (MACHINE == 1.0)]
     FARTHEST_APART("3.2a k=47 and k=7, farthest apart from 32 lines on", MACHINE == 1.0)
@@ -43,6 +44,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     rows.push(one(LINE_K7.on(MACHINE), oc_bcast(7), formulas.latency_ns(1, 7))?);
     rows.push(one(LINE_BINOMIAL.on(MACHINE), binomial(), formulas.binomial_ns(1))?);
     add_native(experiment, &mut rows, 1, binomial(), |ns| ns / 1e3)?;
+    let over = |us: fn(&Row) -> f64| us(&rows[0]) / us(&rows[1]);
+    let [raw, fitted] = [over(|row| row.raw), over(|row| row.fitted.unwrap_or(row.raw))];
+    let row = Row::of(&K7_OVER_BINOMIAL, raw).fitted(fitted);
+    rows.push(row.model(formulas.latency_ns(1, 7) / formulas.binomial_ns(1)));
     let mut ratio = |figure: Quantity, effects, [over, under]: [u32; 2], at: u32| -> Result<f64> {
         let at = at as usize;
         let times = [over, under].map(|k| latency_us(effects, oc_bcast(k.into()), at));

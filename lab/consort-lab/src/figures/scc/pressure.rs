@@ -15,10 +15,10 @@ use crate::simulation::{Load, Transfer, contention, loaded};
 
 figures! { pub FIGURES of "T7", "section 4.1.3, figure 4.3": "x":
     GETS("gets of 128 lines, 24 cores, mean / one's", MACHINE == 1.0)
-    GETS_SPREAD("gets of 128 lines, 48 cores, slowest / least", MACHINE == 2.0)
+    GETS_SPREAD("gets of 128 lines, 48 cores, slowest / least", MACHINE >= 2.0)
     PUTS("puts of 1 line, 24 cores, mean / one's", MACHINE == 1.0)
-    PUTS_SPREAD("puts of 1 line, 48 cores, slowest / least", MACHINE == 4.0)
-    // "did not show any performance drop".
+    PUTS_SPREAD("puts of 1 line, 48 cores, slowest / least", MACHINE >= 4.0)
+    // "more than two times slower", "more than four"; a link "did not show any performance drop".
     LOADED_LINK("mesh, get over the loaded link / alone", MACHINE == 1.0)
 }
 
