@@ -69,21 +69,20 @@ pub fn latency_ns(
     Ok(sum_ns / f64::from(calls))
 }
 
-/// Returns the throughput when `sources` PEs, evenly spread, continuously broadcast messages of
-/// this many bytes. It is measured for `window_ns`, starting at `window_ns / 2`. Adjacent sources
-/// would have children in each other's trees, and forward for all sources.
+/// Returns the throughput when the PEs of these ranks continuously broadcast messages of this many
+/// bytes. It is measured for `window_ns`, starting at `window_ns / 2`.
 ///
 /// # Errors
 /// When the simulation fails, or no message was received.
 pub fn aggregate(
     simulation: &Simulation,
     settings: Settings,
-    sources: u32,
+    sources: &[u32],
     bytes: usize,
     window_ns: f64,
 ) -> Result<Aggregate> {
     let (from_ns, to_ns) = (window_ns * 0.5, window_ns * 1.5);
-    let source = |index: u32, pes: u32| index * pes / sources;
+    let all = u32::try_from(sources.len())?;
     let Settings { k, chunk_bytes, variant } = settings;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, variant);
@@ -94,8 +93,8 @@ pub fn aggregate(
             }
         };
         let data = vec![0; bytes];
-        let is_source = (0..sources).any(|index| source(index, pe.size()) == pe.rank().0);
-        while if is_source { pe.now_ns() < to_ns } else { broadcasts.gone() < sources } {
+        let is_source = sources.contains(&pe.rank().0);
+        while if is_source { pe.now_ns() < to_ns } else { broadcasts.gone() < all } {
             if is_source {
                 broadcasts.fabric().begin().await;
                 broadcasts.broadcast(&data).await?;
@@ -109,16 +108,14 @@ pub fn aggregate(
     })?;
     let counts: Vec<Vec<u32>> = outcome.results.into_iter().flatten().collect();
     let of_source = |source: u32| counts.iter().map(|pe| pe[source as usize]).sum::<u32>();
-    let pes = u32::try_from(counts.len())?;
-    let totals: Vec<u32> = (0..sources).map(|index| of_source(source(index, pes))).collect();
+    let totals: Vec<u32> = sources.iter().map(|&source| of_source(source)).collect();
     let most = totals.iter().copied().max().unwrap_or(0);
     if most == 0 {
         return Err(anyhow!("no message arrived in {window_ns} ns"));
     }
     let least = totals.iter().copied().min().unwrap_or(0);
     // A source does not receive its own messages.
-    let seen = counts.len() as f64 * f64::from(sources) - f64::from(sources);
-    let each = f64::from(totals.iter().sum::<u32>()) / seen * f64::from(sources);
+    let each = f64::from(totals.iter().sum::<u32>()) / (counts.len() as f64 - 1.0);
     Ok(Aggregate {
         mbps: each * bytes as f64 / window_ns * 1e3,
         fairness: f64::from(least) / f64::from(most),

@@ -39,6 +39,14 @@ const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
 /// The numbers of sources.
 const SOURCES: [u32; 3] = [1, 5, CORES];
 
+/// Returns the sources, evenly spread. The thesis does not say which cores they are.
+fn spread(sources: u32) -> Vec<u32> {
+    (0..sources).map(|index| index * CORES / sources).collect()
+}
+
+/// The first cores. They have children in each other's trees, and forward for all sources.
+const NEIGHBOURS: [u32; 5] = [0, 1, 2, 3, 4];
+
 /// Returns the settings of the broadcasts.
 pub(super) fn settings(variant: Variant, k: u32) -> Settings {
     Settings { k, chunk_bytes: 96 * LINE_BYTES, variant }
@@ -58,6 +66,8 @@ pub(super) struct Sources {
     degrees: &'static [u32],
     /// For each degree and number of sources: raw, and with the fitted parameters.
     reached: Vec<[(Aggregate, Aggregate); SOURCES.len()]>,
+    /// For each degree, the same for neighbours as sources.
+    of_neighbours: Vec<(Aggregate, Aggregate)>,
 }
 
 impl Sources {
@@ -66,18 +76,20 @@ impl Sources {
     /// # Errors
     /// When a simulation fails.
     pub(super) fn run(variant: Variant, degrees: &'static [u32]) -> Result<Self> {
-        let mut reached = Vec::new();
+        let (mut reached, mut of_neighbours) = (Vec::new(), Vec::new());
         for &k in degrees {
-            let at = |effects, sources| {
+            let at = |effects, sources: &[u32]| {
                 let (simulation, settings) = (simulation(effects)?, settings(variant, k));
                 let bytes = ENDLESS_BYTES;
                 async_broadcasts::aggregate(&simulation, settings, sources, bytes, ENDLESS_NS)
             };
-            let both = |sources| -> Result<_> { Ok((at(RAW, sources)?, at(FITTED, sources)?)) };
-            let [one, five, all] = SOURCES;
-            reached.push([both(one)?, both(five)?, both(all)?]);
+            let both =
+                |sources: &[u32]| -> Result<_> { Ok((at(RAW, sources)?, at(FITTED, sources)?)) };
+            let [one, five, all] = SOURCES.map(spread);
+            reached.push([both(&one)?, both(&five)?, both(&all)?]);
+            of_neighbours.push(both(&NEIGHBOURS)?);
         }
-        Ok(Self { variant, degrees, reached })
+        Ok(Self { variant, degrees, reached, of_neighbours })
     }
 
     /// Returns the throughput, raw and with the fitted parameters.
@@ -151,6 +163,12 @@ impl Sources {
         let more = |figure: &'static Figure| self.ratio(figure, (5, figure.at), (1, figure.at));
         rows.extend(FIVE_OVER_ONE.iter().map(more));
         rows.push(self.ratio(&ALL_OVER_FIVE, (CORES, 47), (5, 47)));
+        for (&k, (raw, fitted)) in self.degrees.iter().zip(&self.of_neighbours) {
+            let (one_raw, one_fitted) = self.of(1, k);
+            let what = format!("3.4 5 neighbours as sources / 1, k={k}{}", name(self.variant));
+            let row = Row::other(what, "x", raw.mbps / one_raw.mbps);
+            rows.push(row.fitted(fitted.mbps / one_fitted.mbps));
+        }
         rows
     }
 
