@@ -25,6 +25,8 @@ mod fabric;
 pub mod forms;
 mod job;
 pub mod launch;
+#[doc(hidden)]
+pub mod named;
 pub mod nonblocking;
 pub mod ops;
 mod pairs;
