@@ -141,3 +141,16 @@ fn wrong_calls_return_errors() {
 fn cpp_programs() {
     works("g++", &["-std=c++17", "-pthread"], "plus.cpp");
 }
+
+#[test]
+fn examples_print_their_results() {
+    let sum = said("gcc", &["-std=c99", "-pthread"], "examples/sum.c", &[]);
+    assert_eq!(sum, "sum 6\n");
+    // The example compares the vectors of each barrier with those of one thread.
+    let graph = ["-std=gnu11", "-pthread", "-fopenmp"];
+    let table = said("gcc", &graph, "examples/compute_graph.c", &["3", "2", "2"]);
+    let rows: Vec<_> = table.lines().skip(1).map(|row| row.split("  ").next()).collect();
+    let barriers = ["spin barrier", "pthread_barrier_wait", "OpenMP"].map(Some);
+    assert_eq!(rows[..3], barriers, "{table}");
+    assert_eq!(rows[3..], ["consort_barrier_wait", "consort_team_barrier"].map(Some), "{table}");
+}
