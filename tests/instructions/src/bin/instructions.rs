@@ -15,8 +15,11 @@
 //! so. A quarter in which PE 0 had to wait nevertheless counts more instructions, so the result is
 //! the least of the quarters.
 
+#![expect(unsafe_code, reason = "calls a function of the C interface")]
+
 use std::{
     env,
+    ffi::c_int,
     hint::black_box,
     process::ExitCode,
     sync::atomic::{
@@ -32,6 +35,7 @@ use consort::{
     ops::Sum,
     tune::{Candidate, Collective},
 };
+use consort_c::team::{TeamHandle, consort_team_barrier};
 
 /// The calls of a quarter of a small team's window.
 const QUARTER: u64 = 16;
@@ -47,73 +51,86 @@ struct Operation {
     name: &'static str,
     /// The algorithm that serves it: the model's choice for two PEs.
     candidate: (Collective, &'static str),
-    counted: fn(&Team) -> Result<()>,
+    counted: Counted,
     peer: fn(&Team) -> Result<()>,
     /// Whether PE 1 may leave the call before PE 0 enters.
     runs_ahead: bool,
 }
 
-const OPERATIONS: [Operation; 9] = [
+/// A counted function, on a team or on its handle in C.
+enum Counted {
+    InRust(fn(&Team) -> Result<()>),
+    InC(fn(&TeamHandle) -> c_int),
+}
+
+const OPERATIONS: [Operation; 10] = [
     Operation {
         name: "barrier",
         candidate: (Collective::Barrier, "dissemination(radix=2)"),
-        counted: counted_barrier,
+        counted: Counted::InRust(counted_barrier),
+        peer: |team| team.barrier(),
+        runs_ahead: false,
+    },
+    Operation {
+        name: "barrier_in_c",
+        candidate: (Collective::Barrier, "dissemination(radix=2)"),
+        counted: Counted::InC(counted_barrier_in_c),
         peer: |team| team.barrier(),
         runs_ahead: false,
     },
     Operation {
         name: "reduce_root",
         candidate: (Collective::Reduce, "chain(chunk_bytes=1024)"),
-        counted: counted_reduce_root,
+        counted: Counted::InRust(counted_reduce_root),
         peer: |team| team.reduce(black_box(2_u64), Sum, Rank(0)).map(drop),
         runs_ahead: true,
     },
     Operation {
         name: "reduce_leaf",
         candidate: (Collective::Reduce, "chain(chunk_bytes=1024)"),
-        counted: counted_reduce_leaf,
+        counted: Counted::InRust(counted_reduce_leaf),
         peer: |team| team.reduce(black_box(2_u64), Sum, Rank(1)).map(drop),
         runs_ahead: false,
     },
     Operation {
         name: "broadcast_root",
         candidate: (Collective::Broadcast, "flat"),
-        counted: counted_broadcast_root,
+        counted: Counted::InRust(counted_broadcast_root),
         peer: |team| team.broadcast(black_box(2_u64), Rank(0)).map(drop),
         runs_ahead: false,
     },
     Operation {
         name: "broadcast_leaf",
         candidate: (Collective::Broadcast, "flat"),
-        counted: counted_broadcast_leaf,
+        counted: Counted::InRust(counted_broadcast_leaf),
         peer: |team| team.broadcast(black_box(2_u64), Rank(1)).map(drop),
         runs_ahead: true,
     },
     Operation {
         name: "all_reduce",
         candidate: (Collective::AllReduce, "flat"),
-        counted: counted_all_reduce,
+        counted: Counted::InRust(counted_all_reduce),
         peer: |team| team.all_reduce(black_box(2_u64), Sum).map(drop),
         runs_ahead: false,
     },
     Operation {
         name: "all_gather",
         candidate: (Collective::AllGather, "bruck(radix=2)"),
-        counted: counted_all_gather,
+        counted: Counted::InRust(counted_all_gather),
         peer: all_gather,
         runs_ahead: false,
     },
     Operation {
         name: "reduce_1k_root",
         candidate: (Collective::Reduce, "chain(chunk_bytes=2048)"),
-        counted: counted_reduce_1k_root,
+        counted: Counted::InRust(counted_reduce_1k_root),
         peer: |team| reduce_kib(team, Rank(0)),
         runs_ahead: true,
     },
     Operation {
         name: "reduce_1k_leaf",
         candidate: (Collective::Reduce, "chain(chunk_bytes=2048)"),
-        counted: counted_reduce_1k_leaf,
+        counted: Counted::InRust(counted_reduce_1k_leaf),
         peer: |team| reduce_kib(team, Rank(1)),
         runs_ahead: false,
     },
@@ -143,6 +160,12 @@ fn keep<T>(result: T) {
 #[inline(never)]
 fn counted_barrier(team: &Team) -> Result<()> {
     team.barrier()
+}
+
+#[inline(never)]
+fn counted_barrier_in_c(team: &TeamHandle) -> c_int {
+    // SAFETY: the handle is valid.
+    unsafe { consort_team_barrier(team) }
 }
 
 #[inline(never)]
@@ -221,6 +244,7 @@ fn run(operation: &Operation) -> Result<()> {
         Ok(())
     };
     let counted = |team: &Team| -> Result<()> {
+        let in_c = TeamHandle::new(team.clone());
         for call in 0..calls {
             let ends_quarter = (call + 1).is_multiple_of(QUARTER);
             if operation.runs_ahead {
@@ -229,7 +253,10 @@ fn run(operation: &Operation) -> Result<()> {
                 until(&ahead, call + 1);
                 thread::sleep(ENTERING);
             }
-            (operation.counted)(team)?;
+            match operation.counted {
+                Counted::InRust(call) => call(team)?,
+                Counted::InC(call) => assert_eq!(call(&in_c), 0),
+            }
             left.store(call + 1, Release);
             if ends_quarter {
                 quarter_is_over(call);
