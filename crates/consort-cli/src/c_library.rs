@@ -1,5 +1,5 @@
-//! The location of the OpenSHMEM library and its headers: next to the installed command, or in the
-//! folder where the command was built.
+//! The location of a library for C and its headers: next to the installed command, or in the folder
+//! where the command was built.
 
 use std::{
     env,
@@ -8,13 +8,26 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-/// The name of the library for the linker.
-pub(crate) const NAME: &str = "consort_shmem";
-/// The library to link, which is in `lib` of an installation.
-pub(crate) const ARCHIVE: &str = "libconsort_shmem.a";
-/// The headers, which are in `include` of an installation.
-pub(crate) const HEADERS: [&str; 5] =
-    ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
+/// A library for programs in C.
+pub(crate) struct Library {
+    /// The name for the linker. An installation has `lib<name>.a` and `lib<name>.so`.
+    pub(crate) name: &'static str,
+    /// The headers, which are in `include` of an installation.
+    pub(crate) headers: &'static [&'static str],
+    /// The package that builds it.
+    package: &'static str,
+}
+
+/// The OpenSHMEM library.
+pub(crate) const SHMEM: Library = Library {
+    name: "consort_shmem",
+    headers: &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"],
+    package: "consort-shmem",
+};
+/// The library for threads.
+pub(crate) const THREADS: Library =
+    Library { name: "consort", headers: &["consort.h"], package: "consort-c" };
+
 /// The system libraries that the library needs.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
@@ -24,32 +37,38 @@ const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
 };
 
-/// The library and its headers.
+/// The files of a library.
 pub(crate) struct CLibrary {
     pub(crate) archive: PathBuf,
     pub(crate) include: PathBuf,
 }
 
-impl CLibrary {
-    /// Looks next to the running command.
-    pub(crate) fn find() -> Result<Self> {
-        let command = env::current_exe().and_then(|path| path.canonicalize());
-        Self::next_to(&command.context("cannot find the path of this command")?)
+impl Library {
+    /// Returns the name of the archive in an installation.
+    pub(crate) fn archive(&self) -> String {
+        format!("lib{}.a", self.name)
     }
 
-    fn next_to(command: &Path) -> Result<Self> {
+    /// Looks next to the running command.
+    pub(crate) fn find(&self) -> Result<CLibrary> {
+        let command = env::current_exe().and_then(|path| path.canonicalize());
+        self.next_to(&command.context("cannot find the path of this command")?)
+    }
+
+    fn next_to(&self, command: &Path) -> Result<CLibrary> {
         let folder = command.parent().unwrap_or(Path::new("/"));
         let prefix = folder.parent().unwrap_or(Path::new("/"));
-        let installed =
-            Self { archive: prefix.join("lib").join(ARCHIVE), include: prefix.join("include") };
-        if installed.exists() {
+        let archive = prefix.join("lib").join(self.archive());
+        let installed = CLibrary { archive, include: prefix.join("include") };
+        if self.is_in(&installed) {
             return Ok(installed);
         }
-        let include = Path::new(SOURCES).join("crates/consort-shmem/include");
-        let built = Self { archive: folder.join(ARCHIVE), include };
-        if !built.exists() {
+        let include = Path::new(SOURCES).join("crates").join(self.package).join("include");
+        let name = format!("lib{}.a", self.package.replace('-', "_"));
+        let built = CLibrary { archive: folder.join(&name), include };
+        if !self.is_in(&built) {
             bail!(
-                "cannot find {ARCHIVE} with its headers in {} or next to this command in {}: run \
+                "cannot find {name} with its headers in {} or next to this command in {}: run \
                  `cargo build --release` in Consort's folder, then `target/release/consort \
                  install --prefix DIR`, and use DIR/bin/consort",
                 prefix.join("lib").display(),
@@ -59,12 +78,15 @@ impl CLibrary {
         Ok(built)
     }
 
+    fn is_in(&self, files: &CLibrary) -> bool {
+        files.archive.is_file()
+            && self.headers.iter().all(|name| files.include.join(name).is_file())
+    }
+}
+
+impl CLibrary {
     /// Returns the folder of the library.
     pub(crate) fn folder(&self) -> &Path {
         self.archive.parent().unwrap_or(Path::new("/"))
-    }
-
-    fn exists(&self) -> bool {
-        self.archive.is_file() && HEADERS.iter().all(|name| self.include.join(name).is_file())
     }
 }

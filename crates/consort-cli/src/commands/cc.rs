@@ -13,7 +13,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::{
-    c_library::{CLibrary, NAME, SYSTEM},
+    c_library::{SHMEM, SYSTEM},
     compiler::{Compiler, Language},
 };
 use consort_console::output;
@@ -97,7 +97,7 @@ impl ShownPart {
 impl Cc {
     /// Runs the command.
     pub(crate) fn run(mut self, language: Language) -> Result<ExitCode> {
-        let library = CLibrary::find()?;
+        let library = SHMEM.find()?;
         let compiler = Compiler::of_wrapper(language, library.folder())?;
         let mut shown = self.show.then_some(ShownPart::Command);
         self.arguments.retain(|argument| {
@@ -128,7 +128,7 @@ impl Cc {
             }
             Some(ShownPart::IncludeFolders) => vec![library.include.into_os_string()],
             Some(ShownPart::LibraryFolders) => vec![library.folder().as_os_str().to_owned()],
-            Some(ShownPart::Libraries) => std::iter::once(NAME)
+            Some(ShownPart::Libraries) => std::iter::once(SHMEM.name)
                 .chain(SYSTEM.map(|option| option.trim_start_matches("-l")))
                 .map(OsString::from)
                 .collect(),

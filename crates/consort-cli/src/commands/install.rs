@@ -1,5 +1,4 @@
-//! `consort install`: puts the command, the OpenSHMEM library, its headers and wrappers in a
-//! folder.
+//! `consort install`: puts the command, the libraries for C, their headers and wrappers in a folder.
 
 mod packages;
 
@@ -14,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::{
-    c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM},
+    c_library::{Library, SHMEM, SYSTEM, THREADS},
     compiler::{self, Compiler, Language},
 };
 use consort_console::output;
@@ -23,28 +22,32 @@ const EXAMPLES: &str = "\
 Examples:
   consort install --prefix /opt/consort   then /opt/consort/bin/oshcc prog.c
 
-The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (shmem.h,
-shmemx.h), lib/ (libconsort_shmem.a and .so), lib/pkgconfig/ and lib/cmake/.
-Wrappers, libraries and packages are there by their other usual names too, as
-oshcxx, liboshmem, libsma and OpenSHMEM. The folder may be moved.
+The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (consort.h,
+shmem.h, shmemx.h), lib/ (libconsort and libconsort_shmem, each .a and .so),
+lib/pkgconfig/ and lib/cmake/. Wrappers, libraries and packages of OpenSHMEM
+are there by their other usual names too, as oshcxx, liboshmem, libsma and
+OpenSHMEM. The folder may be moved.
 
 The wrappers will run the compilers that CONSORT_CC and CONSORT_CXX name now,
 or else CC and CXX, or else cc and c++.";
 
-/// The exports of the shared library.
-const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; _my_pe; _num_pes; \
-                       shmalloc; shfree; shrealloc; shmemalign; local: *; };\n";
+/// The libraries, each with the exports of the shared one.
+const LIBRARIES: [(Library, &str); 2] = [
+    (
+        SHMEM,
+        "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; _my_pe; _num_pes; shmalloc; shfree; \
+         shrealloc; shmemalign; local: *; };\n",
+    ),
+    (THREADS, "{ global: consort_*; local: *; };\n"),
+];
 
-/// The shared library, in `lib` of an installation.
-const SHARED: &str = "libconsort_shmem.so";
-
-/// Other names of both libraries: those of Open MPI and Sandia OpenSHMEM, and plain ones.
-const LIBRARIES: [&str; 4] = ["liboshmem", "libsma", "libshmem", "libopenshmem"];
+/// Other names of both OpenSHMEM libraries: those of Open MPI and Sandia OpenSHMEM, and plain ones.
+const SHMEM_NAMES: [&str; 4] = ["liboshmem", "libsma", "libshmem", "libopenshmem"];
 
 /// The subcommand of `consort` that each wrapper runs, in the order of `NAMES`.
 const WRAPPERS: [&str; 3] = ["cc", "c++", "run"];
 
-/// Install the command and the OpenSHMEM library, for C and C++
+/// Install the command and the libraries for C and C++
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Install {
@@ -56,7 +59,8 @@ pub(crate) struct Install {
 impl Install {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<()> {
-        let library = CLibrary::find()?;
+        let found = LIBRARIES.map(|(library, exports)| Ok((library.find()?, library, exports)));
+        let found = found.into_iter().collect::<Result<Vec<_>>>()?;
         let compiler = Compiler::of_installation(Language::C)?;
         let record = Compiler::record(&compiler, &Compiler::of_installation(Language::Cxx)?);
         let [bin, include, lib] = ["bin", "include", "lib"].map(|name| self.prefix.join(name));
@@ -65,12 +69,14 @@ impl Install {
         }
         let command = env::current_exe().context("cannot find the path of this command")?;
         copy(&command, &bin.join("consort"))?;
-        let archive = lib.join(ARCHIVE);
-        copy_archive(&library.archive, &archive)?;
-        share(&compiler, &archive, &lib.join(SHARED))?;
         write(&lib.join(compiler::RECORD), &record)?;
-        for header in HEADERS {
-            copy(&library.include.join(header), &include.join(header))?;
+        for (files, library, exports) in found {
+            let archive = lib.join(library.archive());
+            copy_archive(&files.archive, &archive)?;
+            share(&compiler, &archive, &format!("lib{}.so", library.name), exports)?;
+            for header in library.headers {
+                copy(&files.include.join(header), &include.join(header))?;
+            }
         }
         for (command, names) in WRAPPERS.into_iter().zip(compiler::NAMES) {
             let [script, links @ ..] = names else { continue };
@@ -82,8 +88,9 @@ impl Install {
                 replace(&bin.join(link), |new| symlink(script, new))?;
             }
         }
-        for name in LIBRARIES {
-            for (end, library) in [("a", ARCHIVE), ("so", SHARED)] {
+        for name in SHMEM_NAMES {
+            for end in ["a", "so"] {
+                let library = format!("lib{}.{end}", SHMEM.name);
                 replace(&lib.join(format!("{name}.{end}")), |new| symlink(library, new))?;
             }
         }
@@ -148,30 +155,30 @@ fn wrapper(command: &str) -> String {
     )
 }
 
-/// Links the shared library from the archive. Rust would lose weak aliases. The library stays
-/// loaded until the process ends, because it has work to do then.
-fn share(compiler: &Compiler, archive: &Path, library: &Path) -> Result<()> {
+/// Links the shared library of this name from the archive, next to it. Rust would lose weak aliases.
+/// The library stays loaded until the process ends, because it has work to do then.
+fn share(compiler: &Compiler, archive: &Path, name: &str, exports: &str) -> Result<()> {
+    let library = archive.with_file_name(name);
     let script = library.with_extension("exports");
-    write(&script, EXPORTS)?;
-    let option = |name: &str, value: &Path| {
-        let mut text = std::ffi::OsString::from(name);
-        text.push(value);
-        text
-    };
+    write(&script, exports)?;
+    let mut version_script = std::ffi::OsString::from("-Wl,--version-script=");
+    version_script.push(&script);
     let status = compiler
         .command()
-        .args(["-shared", "-Wl,-soname,libconsort_shmem.so", "-Wl,-z,nodelete", "-o"])
-        .arg(library)
+        .arg("-shared")
+        .arg(format!("-Wl,-soname,{name}"))
+        .args(["-Wl,-z,nodelete", "-o"])
+        .arg(&library)
         .arg("-Wl,--whole-archive")
         .arg(archive)
         .arg("-Wl,--no-whole-archive")
-        .arg(option("-Wl,--version-script=", &script))
+        .arg(version_script)
         .args(SYSTEM)
         .status();
     fs::remove_file(&script).with_context(|| format!("cannot remove {}", script.display()))?;
     let status = status.map_err(|error| compiler.not_started(Language::C, &error))?;
     if !status.success() {
-        bail!("`{compiler}` could not link {SHARED}: {status}");
+        bail!("`{compiler}` could not link {name}: {status}");
     }
     Ok(())
 }

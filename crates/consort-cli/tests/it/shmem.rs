@@ -14,9 +14,11 @@ use consort_sandbox::built;
 
 const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 
-/// Builds the C library next to the command.
+/// Checks that the C libraries are next to the command.
 pub(crate) fn library() {
-    built(COMMAND, "libconsort_shmem.a");
+    for name in ["libconsort_shmem.a", "libconsort_c.a"] {
+        built(COMMAND, name);
+    }
 }
 
 fn consort() -> Command {

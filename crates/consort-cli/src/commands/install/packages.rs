@@ -1,7 +1,7 @@
 //! Files by which pkg-config and CMake find an installation, under every name that a build system
 //! may use. They find the folder relative to themselves, so the installation may be moved.
 
-use crate::c_library::{NAME, SYSTEM};
+use crate::c_library::{SHMEM, SYSTEM, THREADS};
 
 /// This project's own name of the package. Its version is this project's, and the version of all
 /// others is OpenSHMEM's.
@@ -15,12 +15,19 @@ const OF_CMAKE: [&str; 4] = ["consort", "openshmem", "shmem", "oshmem"];
 
 const OPENSHMEM_VERSION: &str = "1.6";
 
-/// The CMake package. All targets are aliases of one library.
-const CONFIG: &str = r#"# OpenSHMEM over Consort. Targets: OpenSHMEM::OpenSHMEM, and the same by other names.
+/// The CMake package. All targets but that of the library for threads are aliases of one library.
+const CONFIG: &str = r#"# Consort. Targets: Consort::threads; OpenSHMEM::OpenSHMEM, and the same by other names.
 get_filename_component(_consort_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(_consort_name "${CMAKE_FIND_PACKAGE_NAME}")
 string(TOUPPER "${_consort_name}" _consort_upper)
 
+if(NOT TARGET Consort::threads)
+  add_library(Consort::threads SHARED IMPORTED)
+  set_target_properties(Consort::threads PROPERTIES
+    IMPORTED_LOCATION "${_consort_prefix}/lib/libconsort.so"
+    IMPORTED_SONAME libconsort.so
+    INTERFACE_INCLUDE_DIRECTORIES "${_consort_prefix}/include")
+endif()
 if(NOT TARGET OpenSHMEM::OpenSHMEM)
   add_library(OpenSHMEM::OpenSHMEM SHARED IMPORTED)
   set_target_properties(OpenSHMEM::OpenSHMEM PROPERTIES
@@ -69,32 +76,36 @@ endforeach()
 
 /// Returns the files, with their paths in the installation's `lib`.
 pub(super) fn files() -> Vec<(String, String)> {
-    let package = |name: &str| (format!("pkgconfig/{name}.pc"), pkg_config(name));
+    let shmem = format!("OpenSHMEM {OPENSHMEM_VERSION} over Consort");
+    let package = |name: &str| pkg_config(name, &shmem, SHMEM.name);
     let cmake = |name: &str| {
         let path = |file: &str| format!("cmake/{name}/{name}-{file}.cmake");
         [(path("config"), CONFIG.to_owned()), (path("config-version"), cmake_version(name))]
     };
     let names = |others: &[&'static str]| [&[OWN], others].concat();
     let packages = names(&OF_PKG_CONFIG).into_iter().map(package);
-    packages.chain(names(&OF_CMAKE).into_iter().flat_map(cmake)).collect()
+    let threads = pkg_config(THREADS.name, "Consort for threads of C programs", THREADS.name);
+    packages.chain([threads]).chain(names(&OF_CMAKE).into_iter().flat_map(cmake)).collect()
 }
 
 fn version(name: &str) -> &'static str {
     if name.starts_with("consort") { env!("CARGO_PKG_VERSION") } else { OPENSHMEM_VERSION }
 }
 
-fn pkg_config(name: &str) -> String {
-    format!(
+/// Returns the file of a package for pkg-config, with its path.
+fn pkg_config(name: &str, description: &str, library: &str) -> (String, String) {
+    let text = format!(
         "prefix=${{pcfiledir}}/../..\n\
          Name: {name}\n\
-         Description: OpenSHMEM {OPENSHMEM_VERSION} over Consort\n\
+         Description: {description}\n\
          Version: {}\n\
          Cflags: -I${{prefix}}/include\n\
-         Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -l{NAME}\n\
+         Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -l{library}\n\
          Libs.private: {}\n",
         version(name),
         SYSTEM.join(" "),
-    )
+    );
+    (format!("pkgconfig/{name}.pc"), text)
 }
 
 fn cmake_version(name: &str) -> String {

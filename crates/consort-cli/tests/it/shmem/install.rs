@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -240,9 +240,15 @@ fn is_installed(program: &str) -> bool {
     is_there
 }
 
+/// Returns the path of a program for the library of threads.
+fn of_threads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../consort-c/examples/sum.c")
+}
+
 fn by_pkg_config(folder: &Path, prefix: &Path) {
     let packages = prefix.join("lib/pkgconfig");
-    let names = ["consort-shmem", "openshmem", "shmem", "oshmem", "oshmem-c", "oshmem-cxx"];
+    let names =
+        ["consort", "consort-shmem", "openshmem", "shmem", "oshmem", "oshmem-c", "oshmem-cxx"];
     for name in names {
         let package = fs::read_to_string(packages.join(format!("{name}.pc"))).expect("a file");
         assert!(package.contains("\nLibs.private: -lpthread -ldl -lm\n"), "{package}");
@@ -256,7 +262,8 @@ fn by_pkg_config(folder: &Path, prefix: &Path) {
         let options = text(&output(&mut asked));
         let program = folder.join(name);
         let mut cc = Command::new("cc");
-        cc.arg(source("hello.c")).args(options.split_whitespace()).arg("-o").arg(&program);
+        let source = if name == "consort" { of_threads() } else { source("hello.c") };
+        cc.arg(source).args(options.split_whitespace()).arg("-o").arg(&program);
         let done = output(&mut cc);
         assert!(done.status.success(), "{name}: {}", text(&done));
         let done = output(&mut Command::new(&program));
@@ -274,6 +281,7 @@ fn by_cmake(folder: &Path, prefix: &Path) {
     for name in ["hello.c", "plus.cpp", "check.h"] {
         fs::copy(source(name), sources.join(name)).expect("a source");
     }
+    fs::copy(of_threads(), sources.join("sum.c")).expect("a source");
     // By the packages, and by the wrappers as compilers.
     for wrapped in [false, true] {
         let built = folder.join(format!("built-{wrapped}"));
@@ -288,7 +296,7 @@ fn by_cmake(folder: &Path, prefix: &Path) {
         let mut cmake = command(&[], "cmake");
         let done = output(cmake.arg("--build").arg(&built));
         assert!(done.status.success(), "{}", text(&done));
-        for name in ["c_OpenSHMEM__C", "cxx"] {
+        for name in ["c_OpenSHMEM__C", "cxx", "threads"] {
             let done = output(&mut Command::new(built.join(name)));
             assert!(done.status.success(), "{name}: {}", text(&done));
         }

@@ -17,6 +17,8 @@ foreach(name IN ITEMS OpenSHMEM::OpenSHMEM OpenSHMEM::C SHMEM::SHMEM oshmem::osh
 endforeach()
 add_executable(cxx plus.cpp)
 target_link_libraries(cxx OpenSHMEM::CXX)
+add_executable(threads sum.c)
+target_link_libraries(threads Consort::threads pthread)
 
 find_package(OpenSHMEM COMPONENTS Fortran QUIET)
 if(OpenSHMEM_FOUND OR NOT SHMEM_FOUND)
