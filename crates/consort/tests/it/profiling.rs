@@ -24,7 +24,7 @@ const BARRIERS: u64 = 12;
 fn program(ending: &str) {
     let ended = Job::threads(2).named("late").run(|pe| {
         let world = pe.world();
-        let barriers = late_barriers(pe, BARRIERS as usize, LATE)?;
+        let barriers = late_barriers(pe, BARRIERS, LATE)?;
         for _ in 0..100 {
             world.all_reduce(1_u64, Sum)?;
         }

@@ -11,7 +11,7 @@ use consort::{Job, Pe, Rank, Result, Waiting, Waits};
 const LATE: Duration = Duration::from_millis(30);
 
 /// Calls barriers for which PE 1 is `late`. Returns when this PE called each, and when it returned.
-pub(super) fn late_barriers(pe: &Pe, count: usize, late: Duration) -> Result<Vec<[Instant; 2]>> {
+pub(super) fn late_barriers(pe: &Pe, count: u64, late: Duration) -> Result<Vec<[Instant; 2]>> {
     let world = pe.world();
     let barrier = |_| {
         if world.rank() == Rank(1) {
