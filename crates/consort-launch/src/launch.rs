@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fmt, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{Binding, ProcessEnd};
+use consort_native::{Binding, ProcessEnd, list_of_ranks};
 
 /// The description of a launch.
 #[derive(Clone, Debug)]
@@ -65,22 +65,6 @@ pub enum EndReason {
     Abandoned,
 }
 
-/// The largest number of ranks in a list.
-const LISTED: usize = 8;
-
-/// Returns ranks as text: `PE 1`, `PEs 1, 2 and 5`.
-pub(crate) fn list(ranks: &[Rank]) -> String {
-    let named: Vec<String> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
-    match named.split_last() {
-        None => "no PE".to_owned(),
-        Some((only, [])) => format!("PE {only}"),
-        _ if ranks.len() > LISTED => {
-            format!("PEs {} and {} others", named.join(", "), ranks.len() - LISTED)
-        }
-        Some((last, others)) => format!("PEs {} and {last}", others.join(", ")),
-    }
-}
-
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
@@ -101,7 +85,7 @@ impl fmt::Display for Outcome {
                 }
                 match running[..] {
                     [] => f.write_str("its output was not read to the end")?,
-                    _ => write!(f, "{} had not ended", list(running))?,
+                    _ => write!(f, "{} had not ended", list_of_ranks(running))?,
                 }
             }
             Some(EndReason::Abandoned) => f.write_str("consort run was killed; so were all PEs")?,
@@ -112,8 +96,14 @@ impl fmt::Display for Outcome {
         match self.killed[..] {
             [] => Ok(()),
             _ if !tells => Ok(()),
-            [_] => write!(f, "; {} did not end by itself and was killed", list(&self.killed)),
-            _ => write!(f, "; {} did not end by themselves and were killed", list(&self.killed)),
+            [_] => {
+                write!(f, "; {} did not end by itself and was killed", list_of_ranks(&self.killed))
+            }
+            _ => write!(
+                f,
+                "; {} did not end by themselves and were killed",
+                list_of_ranks(&self.killed)
+            ),
         }
     }
 }

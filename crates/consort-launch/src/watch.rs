@@ -12,7 +12,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::advice::of_call;
-use consort_native::{Launcher, ProcessEnd};
+use consort_native::{Launcher, ProcessEnd, list_of_ranks};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, getpgid, getpgrp, getppid},
@@ -22,7 +22,7 @@ use crate::{
     children,
     grandchildren::Grandchildren,
     interrupts::{self, Interrupts, SignalEffect, status_of},
-    launch::{EndReason, Launch, Outcome, list},
+    launch::{EndReason, Launch, Outcome},
     output::{Output, Progress, Source, print_line},
     start::{StartedProcess, start},
     system::{self, ReceivedSignal, Signals},
@@ -300,7 +300,7 @@ impl<'l> Watch<'l> {
             print_line(format_args!(
                 "warning: {} {have} not started for {LATE_START:?}, and the others may be waiting: \
                  does every process of the job call Consort?",
-                list(&ranks)
+                list_of_ranks(&ranks)
             ));
         }
     }
@@ -381,7 +381,7 @@ impl<'l> Watch<'l> {
         let reports = self.launcher.reports().into_iter().filter(is_new);
         let reports = reports.map(|(text, ranks)| match ranks.len() == self.launch.pes as usize {
             true if ranks.len() > 1 => format!("all {} PEs: {text}", ranks.len()),
-            _ => format!("{}: {text}", list(&ranks)),
+            _ => format!("{}: {text}", list_of_ranks(&ranks)),
         });
         let copies = Some(self.launcher.copies()).filter(|&count| count > 0 && self.launch.pes > 1);
         let copies = copies.map(|count| {

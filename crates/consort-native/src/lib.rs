@@ -77,13 +77,18 @@ pub use launch::{
     sites::Site,
 };
 pub use notifications::NotificationBuffers;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
-pub use processes::statics::Statics;
 pub use processes::{
     binding::Binding,
     launcher::Launcher,
+    meeting::meet_error::MeetError,
     member::{JoinError, Member},
     process_end::ProcessEnd,
+    rank_list::list_of_ranks,
+};
+#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+pub use processes::{
+    meeting::{assembly::Meeting, exchange::Exchange, name::NamedExchange, name_hold::Hold},
+    statics::Statics,
 };
 pub use progress::{engine::Engine, event::Event};
 pub use segment::{large_page::obtains_large_page, memory_error::MemoryError, origin::Origin};

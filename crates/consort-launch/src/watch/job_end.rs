@@ -20,7 +20,7 @@ impl Watch<'_> {
     pub(super) fn lose(&mut self, rank: Rank, end: ProcessEnd) {
         let is_missed = self.launcher.lose(rank, end);
         let own = match end {
-            ProcessEnd::Exited(0) | ProcessEnd::Gone => None,
+            ProcessEnd::Exited(0) | ProcessEnd::Gone | ProcessEnd::Withdrawn => None,
             ProcessEnd::Exited(status) => Some(status),
             ProcessEnd::Killed(signal) => Some(128_u8.saturating_add(signal)),
         };

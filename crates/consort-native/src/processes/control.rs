@@ -53,8 +53,6 @@ pub(super) struct LaunchSlot {
     pub(super) bytes: AtomicU64,
     /// A hash of the configuration, which must be the same in all processes.
     pub(super) settings: AtomicU64,
-    /// The number of processes whose programs have ended successfully.
-    pub(super) ended: AtomicU32,
     /// The number of processes that have left the segment.
     pub(super) left: AtomicU32,
 }
@@ -85,7 +83,7 @@ pub(super) const OBJECT: &str = "what a launcher and its processes share";
 pub(super) const BYTES: usize = size_of::<ControlBlock>().next_multiple_of(PAGE);
 
 /// A number that differs between versions of this crate, and between layouts of the control block.
-const LAYOUT: u64 = {
+pub(super) const LAYOUT: u64 = {
     let text = env!("CARGO_PKG_VERSION").as_bytes();
     let mut hash =
         size_of::<ControlBlock>() as u64 ^ ((offset_of!(ControlBlock, processes) as u64) << 32);
@@ -149,7 +147,6 @@ impl LaunchSlot {
         if self.state.compare_exchange(state, making, Acquire, Relaxed).is_err() {
             return LaunchState::Busy;
         }
-        self.ended.store(0, Relaxed);
         self.left.store(0, Relaxed);
         LaunchState::Missing
     }
@@ -180,12 +177,12 @@ impl ProcessSlot {
         if ended > number {
             return None;
         }
-        let when = if begun > number {
-            "before the end of its program"
-        } else {
-            "before it called Consort"
+        let when = match begun > number {
+            true => "before the end of its program",
+            false if self.pid.load(SeqCst) != 0 => "before it began the program",
+            false => "before it called Consort",
         };
-        let tells = matches!(end, ProcessEnd::Killed(_));
+        let tells = matches!(end, ProcessEnd::Killed(_) | ProcessEnd::Withdrawn);
         Some(if tells { format!("it {end}") } else { format!("it {end} {when}") })
     }
 }

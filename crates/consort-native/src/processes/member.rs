@@ -1,4 +1,4 @@
-//! A process that a launcher has started as one of the PEs.
+//! A process that is one of the PEs of a job: a launcher has started it, or it has met the others.
 
 use std::{
     fmt,
@@ -20,7 +20,8 @@ use consort_fabric::{Rank, environment::variable};
 
 use super::{
     binding::Binding,
-    control::{self, ControlBlock, LaunchState, MOST_PROCESSES, VARIABLE},
+    control::{LaunchState, MOST_PROCESSES, ProcessSlot, VARIABLE},
+    control_file::ControlFile,
 };
 use crate::{
     directory::blocks::HeapError,
@@ -29,7 +30,6 @@ use crate::{
         memory_error::MemoryError,
         page::Placement,
         reservation::{OnRelease, Segment},
-        slice::SegmentRef,
     },
     system::process as system,
 };
@@ -138,14 +138,13 @@ impl From<HeapError> for BeginError {
     }
 }
 
-/// A process that a launcher has started as one of the PEs.
+/// A process that is one of the PEs of a job.
 pub struct Member {
-    file: Arc<File>,
-    pub(super) control: SegmentRef<ControlBlock>,
+    control: Arc<ControlFile>,
     rank: Rank,
-    pes: u32,
-    launcher: u32,
     process: ProcessToken,
+    /// Dropped when the process leaves the job.
+    _on_leave: Option<OnRelease>,
 }
 
 /// A launch that a process takes part in.
@@ -189,7 +188,7 @@ impl Member {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             // A variable that no launcher has set does not apply to this process.
             if let Some(Ok(own)) = text.map(|text| Self::open(&text)) {
-                own.control.processes[own.rank.index()].is_alone.store(1, SeqCst);
+                own.slot().is_alone.store(1, SeqCst);
             }
         });
     }
@@ -200,20 +199,29 @@ impl Member {
     pub fn report(&self, text: &str) -> bool {
         let number = self.control.reports.number(text);
         if let Some(number) = number {
-            self.control.processes[self.rank.index()].report.store(number + 1, SeqCst);
+            self.slot().report.store(number + 1, SeqCst);
         }
         number.is_some()
     }
 
     fn of_text(text: &str) -> Result<Self, JoinError> {
         let own = Self::open(text)?;
-        let pid = &own.control.processes[own.rank.index()].pid;
+        let pid = &own.slot().pid;
         match pid.compare_exchange(0, process::id(), AcqRel, Acquire) {
             Ok(_) => asymmetric::take_part(),
             Err(before) if before == process::id() => {}
             Err(process) => return Err(JoinError::Taken { rank: own.rank, process }),
         }
         Ok(own)
+    }
+
+    /// Returns this process as a PE of the job whose control file it has found.
+    pub(super) fn met(control: Arc<ControlFile>, rank: Rank, on_leave: OnRelease) -> Arc<Self> {
+        asymmetric::take_part();
+        let (process, _on_leave) = (ProcessToken::current(), Some(on_leave));
+        let own = Self { control, rank, process, _on_leave };
+        own.slot().pid.store(process::id(), SeqCst);
+        Arc::new(own)
     }
 
     /// Opens the launcher's memory without joining its job.
@@ -228,18 +236,15 @@ impl Member {
             return Err(wrong());
         }
         let file = system::inherited(number, launcher);
-        let file = Arc::new(file.map_err(|error| JoinError::Memory(error.to_string()))?);
-        let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
-        let segment = segment.map_err(|error| JoinError::Memory(error.to_string()))?;
-        let control = SegmentRef::<ControlBlock>::new(&Arc::new(segment), 0);
-        if !control.is_sealed() {
-            return Err(JoinError::Version);
-        }
-        if control.pes.load(Relaxed) != pes {
+        let control =
+            ControlFile::open(file.map_err(|error| JoinError::Memory(error.to_string()))?);
+        let control = control.map_err(|error| JoinError::Memory(error.to_string()))?;
+        let control = control.ok_or(JoinError::Version)?;
+        if control.pes != pes {
             return Err(wrong());
         }
-        let process = ProcessToken::current();
-        Ok(Self { file, control, rank: Rank(rank), pes, launcher, process })
+        let (control, process) = (Arc::new(control), ProcessToken::current());
+        Ok(Self { control, rank: Rank(rank), process, _on_leave: None })
     }
 
     /// Returns the rank of this process's PE.
@@ -251,13 +256,7 @@ impl Member {
     /// Returns the number of PEs.
     #[must_use]
     pub fn pes(&self) -> u32 {
-        self.pes
-    }
-
-    /// Returns the number of the launcher's process.
-    #[must_use]
-    pub fn launcher(&self) -> u32 {
-        self.launcher
+        self.control.pes
     }
 
     /// Returns the number of cores that the launcher may use.
@@ -282,15 +281,14 @@ impl Member {
         placement: Placement,
         fill: impl Fn(&Arc<Segment>, Arc<JoinedLaunch>) -> Result<(), HeapError>,
     ) -> Result<(Arc<Segment>, JoinedLaunch), BeginError> {
-        let own = &self.control.processes[self.rank.index()];
-        let number = own.begun.fetch_add(1, SeqCst);
+        let number = self.slot().begun.fetch_add(1, SeqCst);
         let joined = JoinedLaunch { member: Arc::clone(self), number };
         let launch = self.control.launch(number);
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         let settings = hasher.finish();
         loop {
-            match launch.begin(number, self.pes) {
+            match launch.begin(number, self.pes()) {
                 LaunchState::Ready => break,
                 LaunchState::Busy => {
                     self.ensure_all_live(number)?;
@@ -326,7 +324,8 @@ impl Member {
         let range = SegmentRange { at, bytes: there };
         let on_release: OnRelease = Box::new(LeaveGuard { joined: joined.again(), range });
         let on_release = Some(on_release);
-        let segment = Segment::map_at(placement, &self.file, at, there, LAUNCH, on_release)?;
+        let segment =
+            Segment::map_at(placement, &self.control.file, at, there, LAUNCH, on_release)?;
         Ok((Arc::new(segment), joined))
     }
 
@@ -340,23 +339,20 @@ impl Member {
         let joined = Arc::new(joined.again());
         let at = backing::append(&*joined, bytes, LAUNCH)?;
         let place = usize::try_from(at).unwrap_or(usize::MAX);
-        let segment = Segment::map(&self.file, place, bytes, LAUNCH, None)?;
+        let segment = Segment::map(&self.control.file, place, bytes, LAUNCH, None)?;
         fill(&Arc::new(segment), joined)?;
         Ok(at)
     }
 
     /// Fails if a process that launch `number` needs has ended.
     fn ensure_all_live(&self, number: u32) -> Result<(), JoinError> {
-        self.missed(number).map_or(Ok(()), |(rank, reason)| Err(JoinError::Lost { rank, reason }))
+        let missed = self.control.missed(number);
+        missed.map_or(Ok(()), |(rank, reason)| Err(JoinError::Lost { rank, reason }))
     }
 
-    /// Returns the first PE whose process has ended too early for launch `number`, and why.
-    fn missed(&self, number: u32) -> Option<(Rank, String)> {
-        let processes = &self.control.processes[..self.pes as usize];
-        (0..)
-            .map(Rank)
-            .zip(processes)
-            .find_map(|(rank, process)| process.is_missed(number).map(|reason| (rank, reason)))
+    /// Returns what the processes know of this one.
+    fn slot(&self) -> &ProcessSlot {
+        &self.control.processes()[self.rank.index()]
     }
 }
 
@@ -366,7 +362,7 @@ impl GrowableFile for JoinedLaunch {
     }
 
     fn file(&self) -> &Arc<File> {
-        &self.member.file
+        &self.member.control.file
     }
 
     fn end(&self) -> &AtomicU64 {
@@ -382,35 +378,29 @@ impl JoinedLaunch {
     /// Returns the file that contains the launch's segment, and the segment's offset.
     pub(crate) fn file(&self) -> (&File, u64) {
         let launch = self.member.control.launch(self.number);
-        (&self.member.file, launch.at.load(Relaxed))
+        (&self.member.control.file, launch.at.load(Relaxed))
     }
 
     /// Returns the first PE whose process has ended too early, and why.
     pub(crate) fn missed(&self) -> Option<(Rank, String)> {
-        self.member.missed(self.number)
+        self.member.control.missed(self.number)
     }
 
-    /// Counts, once, that this process's program has ended successfully.
+    /// Records that this process's program has ended successfully.
     pub(crate) fn end(&self) {
-        let own = &self.member.control.processes[self.member.rank.index()].ended;
-        if own.fetch_max(self.number + 1, SeqCst) <= self.number {
-            let launch = self.member.control.launch(self.number);
-            launch.ended.fetch_add(1, AcqRel);
-        }
+        self.member.slot().ended.fetch_max(self.number + 1, SeqCst);
     }
 
     /// Undoes [`Self::end`]. The process must not have left the launch since.
     pub(crate) fn resume(&self) {
-        let own = &self.member.control.processes[self.member.rank.index()].ended;
-        if own.compare_exchange(self.number + 1, self.number, SeqCst, SeqCst).is_ok() {
-            let launch = self.member.control.launch(self.number);
-            launch.ended.fetch_sub(1, AcqRel);
-        }
+        let ended = &self.member.slot().ended;
+        // It has not ended if this fails.
+        let _ = ended.compare_exchange(self.number + 1, self.number, SeqCst, SeqCst);
     }
 
     /// Returns whether the programs of all processes have ended successfully.
     pub(crate) fn have_all_ended(&self) -> bool {
-        self.member.control.launch(self.number).ended.load(Acquire) == self.member.pes
+        self.member.control.have_all_ended(self.number)
     }
 }
 
@@ -429,9 +419,9 @@ impl Drop for LeaveGuard {
         let launch = member.control.launch(*number);
         // If the launch has failed, the launcher may still read the reason.
         let has_failed = !self.joined.have_all_ended();
-        if launch.left.fetch_add(1, AcqRel) + 1 == member.pes && !has_failed {
+        if launch.left.fetch_add(1, AcqRel) + 1 == member.pes() && !has_failed {
             let SegmentRange { at, bytes } = self.range;
-            system::clear_part(&member.file, at as u64, bytes as u64);
+            system::clear_part(&member.control.file, at as u64, bytes as u64);
         }
     }
 }

@@ -11,11 +11,14 @@ pub enum ProcessEnd {
     Killed(u8),
     /// The process has ended, and only its parent knows how.
     Gone,
+    /// The process runs, but could not begin the job.
+    Withdrawn,
 }
 
 const EXITED: u32 = 1 << 8;
 const KILLED: u32 = 2 << 8;
 const GONE: u32 = 3 << 8;
+const WITHDRAWN: u32 = 4 << 8;
 
 impl ProcessEnd {
     /// Encodes the end as a word that is not 0.
@@ -24,6 +27,7 @@ impl ProcessEnd {
             Self::Exited(status) => EXITED | u32::from(status),
             Self::Killed(signal) => KILLED | u32::from(signal),
             Self::Gone => GONE,
+            Self::Withdrawn => WITHDRAWN,
         }
     }
 
@@ -34,6 +38,7 @@ impl ProcessEnd {
             EXITED => Some(Self::Exited(low)),
             KILLED => Some(Self::Killed(low)),
             GONE => Some(Self::Gone),
+            WITHDRAWN => Some(Self::Withdrawn),
             _ => None,
         }
     }
@@ -71,6 +76,7 @@ impl fmt::Display for ProcessEnd {
         match self {
             Self::Exited(status) => write!(f, "exited with status {status}"),
             Self::Gone => f.write_str("ended"),
+            Self::Withdrawn => f.write_str("could not begin the job: its own error says why"),
             Self::Killed(signal) => {
                 write!(f, "was killed by signal {signal}")?;
                 Self::signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
@@ -91,6 +97,7 @@ mod tests {
             (ProcessEnd::Killed(9), "was killed by signal 9 (SIGKILL)"),
             (ProcessEnd::Killed(64), "was killed by signal 64"),
             (ProcessEnd::Gone, "ended"),
+            (ProcessEnd::Withdrawn, "could not begin the job: its own error says why"),
         ] {
             assert_eq!(ProcessEnd::of_word(end.word()), Some(end));
             assert_eq!(end.to_string(), text);

@@ -67,12 +67,24 @@ pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
 /// Returns a hash of everything that must be equal in processes that find each other's files. It
 /// differs between machines, as far as the process can tell.
 pub(crate) fn host_key() -> Option<u64> {
+    place().ok().map(|place| hash(&place))
+}
+
+/// Returns hashes of the user, the machine, the PID namespace and the user namespace of this
+/// process. Processes that find each other's files have the same.
+pub(crate) fn place() -> io::Result<[u64; 4]> {
+    let machine =
+        (fs::read("/proc/sys/kernel/random/boot_id")?, fs::read("/proc/sys/kernel/hostname")?);
+    let processes = fs::read_link("/proc/self/ns/pid")?;
+    // A kernel without namespaces of users has one set of users.
+    let users = fs::read_link("/proc/self/ns/user").ok();
+    Ok([effective_user().into(), hash(&machine), hash(&processes), hash(&users)])
+}
+
+fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    fs::read("/proc/sys/kernel/random/boot_id").ok()?.hash(&mut hasher);
-    fs::read_link("/proc/self/ns/pid").ok()?.hash(&mut hasher);
-    fs::read("/proc/sys/kernel/hostname").ok()?.hash(&mut hasher);
-    effective_user().hash(&mut hasher);
-    Some(hasher.finish())
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Makes a file at least `bytes` long. Fails above the process's limit for file sizes, because a

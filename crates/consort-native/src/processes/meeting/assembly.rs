@@ -1,0 +1,153 @@
+//! How processes that exist already meet, and become the PEs of a job.
+
+use std::{
+    process,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use consort_fabric::Rank;
+
+use super::{
+    exchange::Exchange,
+    greeting::{Greeting, ensure_one_job},
+    meet_error::MeetError,
+};
+use crate::{
+    processes::{
+        binding::Binding,
+        control::LAYOUT,
+        control_file::ControlFile,
+        member::Member,
+        process_end::ProcessEnd,
+        watch::{Identity, Watch},
+    },
+    system::{process as system, watch::own_start},
+};
+
+/// Processes that have greeted each other.
+pub struct Meeting {
+    exchange: Box<dyn Exchange>,
+    /// The control file, in the process of PE 0.
+    created: Option<ControlFile>,
+    own: Rank,
+    /// The greetings of all, in the order of the ranks.
+    greetings: Vec<Greeting>,
+}
+
+impl Meeting {
+    /// Greets the other processes of a job of `pes` PEs. This one becomes PE `own`, which must be
+    /// less than `pes`. All processes get the `payload` of each.
+    ///
+    /// # Errors
+    /// When the exchange fails, or the processes cannot be one job: then all get this error.
+    pub fn begin(
+        own: Rank,
+        pes: u32,
+        payload: &[u8],
+        mut exchange: Box<dyn Exchange>,
+    ) -> Result<Self, MeetError> {
+        let refused = |reason: String| MeetError::Refused { rank: own, reason };
+        let started = own_start();
+        let started = started.map_err(|error| refused(format!("cannot read /proc: {error}")))?;
+        let place = system::place();
+        let place = place.map_err(|error| refused(format!("cannot read /proc: {error}")))?;
+        let create = |_| ControlFile::create(pes, 1, Binding::default());
+        let created = Some(own).filter(|own| own.0 == 0).map(create).transpose();
+        let created = created.map_err(|error| refused(error.to_string()))?;
+        let number = created.as_ref().map_or(0, |created| system::number_of(&created.file));
+        let greeting = Greeting {
+            layout: LAYOUT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rank: own,
+            pes,
+            process: process::id(),
+            started,
+            place,
+            descriptor: number.unsigned_abs(),
+            payload: payload.to_vec(),
+        };
+        let all = exchange.all_gather(&greeting.encode())?;
+        let decoded: Option<Vec<Greeting>> =
+            all.iter().map(|bytes| Greeting::decode(bytes)).collect();
+        let mut greetings = decoded.ok_or(MeetError::Garbled)?;
+        greetings.sort_by_key(|greeting| greeting.rank);
+        ensure_one_job(&greetings)?;
+        if greetings.len() != pes as usize {
+            return Err(MeetError::Count { got: greetings.len(), pes });
+        }
+        // The sizes are equal, and no rank is there twice.
+        let is_own = |(rank, one): (u32, &Greeting)| one.rank.0 == rank;
+        match (0..).zip(&greetings).all(is_own) && greetings[own.index()] == greeting {
+            true => Ok(Self { exchange, created, own, greetings }),
+            false => Err(MeetError::Garbled),
+        }
+    }
+
+    /// Returns the payloads of all processes, in the order of the ranks.
+    pub fn payloads(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.greetings.iter().map(|greeting| &*greeting.payload)
+    }
+
+    /// Becomes a PE of the job. All processes give the same number of `cores` that they may use
+    /// together, and the same placement.
+    ///
+    /// # Errors
+    /// When a process cannot take part, or the exchange fails.
+    pub fn join(mut self, cores: u32, binding: Binding) -> Result<Arc<Member>, MeetError> {
+        let control = match self.find() {
+            Ok(control) => Arc::new(control),
+            Err(reason) => {
+                self.agree(&reason)?;
+                return Err(MeetError::Refused { rank: self.own, reason });
+            }
+        };
+        // All processes store the same.
+        control.cores.store(cores, Relaxed);
+        control.binding.store(binding.word(), Relaxed);
+        let own = self.own;
+        let joined = self.agree("").and_then(|()| self.enter(&control));
+        joined.inspect_err(|_| {
+            // Others may have agreed, and wait for this process.
+            control.lose(own, ProcessEnd::Withdrawn);
+        })
+    }
+
+    /// Returns the control file, or the reason why this process cannot open it.
+    fn find(&mut self) -> Result<ControlFile, String> {
+        if let Some(created) = self.created.take() {
+            return Ok(created);
+        }
+        let Greeting { process, descriptor, .. } = self.greetings[0];
+        let file = system::file_of(process, descriptor).map_err(|error| error.to_string())?;
+        let control = ControlFile::open(file).map_err(|error| error.to_string())?;
+        let pes = self.greetings[0].pes;
+        control.filter(|control| control.pes == pes).ok_or_else(|| {
+            format!("descriptor {descriptor} of process {process} is not the job's control block")
+        })
+    }
+
+    /// Tells all processes why this one cannot take part; nothing if it can. Fails if one cannot.
+    fn agree(&mut self, reason: &str) -> Result<(), MeetError> {
+        let mut said = self.own.0.to_le_bytes().to_vec();
+        said.extend(reason.as_bytes());
+        let mut refused = None;
+        for bytes in self.exchange.all_gather(&said)? {
+            let (rank, reason) = bytes.split_first_chunk().ok_or(MeetError::Garbled)?;
+            let rank = Rank(u32::from_le_bytes(*rank));
+            if !reason.is_empty() && refused.as_ref().is_none_or(|(first, _)| rank < *first) {
+                refused = Some((rank, String::from_utf8_lossy(reason).into_owned()));
+            }
+        }
+        refused.map_or(Ok(()), |(rank, reason)| Err(MeetError::Refused { rank, reason }))
+    }
+
+    /// Begins to watch the other processes.
+    fn enter(self, control: &Arc<ControlFile>) -> Result<Arc<Member>, MeetError> {
+        let Self { exchange, own, greetings, .. } = self;
+        let identity = |one: &Greeting| Identity { process: one.process, started: one.started };
+        let all = greetings.iter().map(identity).collect();
+        let watch = Watch::start(control, own, all, exchange.into_hold());
+        let watch = watch.map_err(|reason| MeetError::Refused { rank: own, reason })?;
+        Ok(Member::met(Arc::clone(control), own, Box::new(watch)))
+    }
+}

@@ -1,0 +1,190 @@
+//! What a process says of itself when the processes of a job meet, and whether all of them can be
+//! one job.
+//!
+//! The first fields have the same places in all versions of this crate, so that an error can name a
+//! process of another version.
+
+use consort_fabric::Rank;
+
+use super::{super::control::LAYOUT, meet_error::MeetError};
+
+/// The beginning of every greeting.
+const MAGIC: [u8; 8] = *b"consort1";
+/// The bytes of the version's name, padded with zeros.
+const VERSION: usize = 24;
+
+/// The names of the facts that must be equal in processes that share memory.
+const FACTS: [&str; 4] = ["user", "machine", "PID namespace", "user namespace"];
+
+/// What a process says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Greeting {
+    pub(super) layout: u64,
+    pub(super) version: String,
+    pub(super) rank: Rank,
+    pub(super) pes: u32,
+    /// The process's number, and when it started.
+    pub(super) process: u32,
+    pub(super) started: u64,
+    /// The facts about where the process runs, in the order of [`FACTS`].
+    pub(super) place: [u64; FACTS.len()],
+    /// The descriptor of the control file, in the process of PE 0.
+    pub(super) descriptor: u32,
+    /// What the caller adds.
+    pub(super) payload: Vec<u8>,
+}
+
+impl Greeting {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(self.layout.to_le_bytes());
+        let mut version = self.version.clone().into_bytes();
+        version.resize(VERSION, 0);
+        bytes.extend(version);
+        for number in [self.rank.0, self.pes, self.process] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.descriptor.to_le_bytes());
+        for number in self.place.iter().chain([&self.started]) {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(&self.payload);
+        bytes
+    }
+
+    /// Decodes a greeting; `None` if the bytes are none. Of a process of another version, only the
+    /// first fields are known.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(&MAGIC)?;
+        let layout = u64::from_le_bytes(take(&mut rest)?);
+        let version: [u8; VERSION] = take(&mut rest)?;
+        let version = String::from_utf8_lossy(&version).trim_end_matches('\0').to_owned();
+        let mut numbers = [0; 3];
+        for number in &mut numbers {
+            *number = u32::from_le_bytes(take(&mut rest)?);
+        }
+        let [rank, pes, process] = numbers;
+        let mut greeting = Self {
+            layout,
+            version,
+            rank: Rank(rank),
+            pes,
+            process,
+            started: 0,
+            place: [0; FACTS.len()],
+            descriptor: 0,
+            payload: Vec::new(),
+        };
+        if layout == LAYOUT {
+            greeting.descriptor = u32::from_le_bytes(take(&mut rest)?);
+            for number in greeting.place.iter_mut().chain([&mut greeting.started]) {
+                *number = u64::from_le_bytes(take(&mut rest)?);
+            }
+            greeting.payload = rest.to_vec();
+        }
+        Some(greeting)
+    }
+
+    fn named(&self) -> (Rank, u32) {
+        (self.rank, self.process)
+    }
+}
+
+/// Takes bytes from the beginning of a slice.
+fn take<const COUNT: usize>(bytes: &mut &[u8]) -> Option<[u8; COUNT]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+/// Fails if these processes, which may be only some of those of the job, cannot be one job.
+pub(super) fn ensure_one_job(greetings: &[Greeting]) -> Result<(), MeetError> {
+    for (at, one) in greetings.iter().enumerate() {
+        for other in &greetings[..at] {
+            ensure_fit(other, one)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails if two processes cannot be in one job.
+fn ensure_fit(one: &Greeting, other: &Greeting) -> Result<(), MeetError> {
+    let (one, other) = if other.rank < one.rank { (other, one) } else { (one, other) };
+    let both = [one.named(), other.named()];
+    if one.layout != other.layout {
+        return Err(MeetError::Versions {
+            processes: both,
+            versions: [one.version.clone(), other.version.clone()],
+        });
+    }
+    if one.pes != other.pes {
+        return Err(MeetError::Sizes { processes: both, sizes: [one.pes, other.pes] });
+    }
+    let differs = FACTS.iter().zip(one.place.iter().zip(&other.place)).find(|(_, (a, b))| a != b);
+    if let Some((fact, _)) = differs {
+        return Err(MeetError::Apart { processes: both, fact });
+    }
+    if one.process == other.process {
+        return Err(MeetError::OneProcess { ranks: [one.rank, other.rank], process: one.process });
+    }
+    if one.rank == other.rank {
+        let processes = [one.process, other.process];
+        return Err(MeetError::Taken { rank: one.rank, processes });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn greeting(rank: u32, pes: u32) -> Greeting {
+        Greeting {
+            layout: LAYOUT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rank: Rank(rank),
+            pes,
+            process: 100 + rank,
+            started: 7,
+            place: [1, 2, 3, 4],
+            descriptor: 9,
+            payload: b"payload".to_vec(),
+        }
+    }
+
+    #[test]
+    fn encoded_greeting_is_decoded() {
+        let own = greeting(2, 3);
+        assert_eq!(Greeting::decode(&own.encode()), Some(own.clone()));
+        let other = Greeting { layout: LAYOUT ^ 2, version: "9.8.7".to_owned(), ..own };
+        let known = Greeting::decode(&other.encode()).expect("its first fields");
+        assert_eq!((known.named(), &*known.version), (other.named(), "9.8.7"));
+        for bytes in [&b""[..], b"consort2", &other.encode()[..40]] {
+            assert_eq!(Greeting::decode(bytes), None);
+        }
+    }
+
+    #[test]
+    fn processes_that_cannot_be_one_job_are_named() {
+        let all = |other: Greeting| ensure_one_job(&[greeting(0, 3), greeting(1, 3), other]);
+        assert_eq!(all(greeting(2, 3)), Ok(()));
+        let two = [(Rank(0), 100), (Rank(2), 102)];
+        assert_eq!(all(greeting(2, 4)), Err(MeetError::Sizes { processes: two, sizes: [3, 4] }));
+        assert_eq!(
+            all(Greeting { process: 55, ..greeting(1, 3) }),
+            Err(MeetError::Taken { rank: Rank(1), processes: [101, 55] })
+        );
+        assert_eq!(
+            all(Greeting { process: 101, ..greeting(2, 3) }),
+            Err(MeetError::OneProcess { ranks: [Rank(1), Rank(2)], process: 101 })
+        );
+        for (at, fact) in FACTS.into_iter().enumerate() {
+            let mut other = greeting(2, 3);
+            other.place[at] += 1;
+            assert_eq!(all(other), Err(MeetError::Apart { processes: two, fact }));
+        }
+        let other = Greeting { layout: 1, version: "9".to_owned(), ..greeting(2, 4) };
+        let versions = [env!("CARGO_PKG_VERSION").to_owned(), "9".to_owned()];
+        assert_eq!(all(other), Err(MeetError::Versions { processes: two, versions }));
+    }
+}

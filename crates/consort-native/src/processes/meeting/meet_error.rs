@@ -1,0 +1,196 @@
+//! The reasons why processes do not become one job.
+
+use std::{fmt, time::Duration};
+
+use consort_fabric::Rank;
+
+use crate::processes::rank_list::list_of_ranks;
+
+/// The reason why the processes that were to become one job do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MeetError {
+    /// The exchange of bytes between the processes failed, for this reason.
+    Exchange(String),
+    /// The process through which the others meet has reported this.
+    Told(String),
+    /// The exchange returned the bytes of another number of processes.
+    Count {
+        /// The number of processes whose bytes it returned.
+        got: usize,
+        /// The number of PEs.
+        pes: u32,
+    },
+    /// The exchange returned bytes that Consort has not sent.
+    Garbled,
+    /// A name that cannot be used.
+    Name(String),
+    /// Some processes did not come.
+    Late {
+        /// The name by which they were to meet.
+        name: String,
+        /// The PEs whose processes did not come.
+        missing: Vec<Rank>,
+        /// How long the others waited.
+        limit: Duration,
+    },
+    /// Another job has the name.
+    InUse {
+        /// The name.
+        name: String,
+        /// The process that has it.
+        process: u32,
+        /// How long this process waited for the name.
+        limit: Duration,
+    },
+    /// A process of another user has the name.
+    OtherUser {
+        /// The name.
+        name: String,
+        /// The process that has it.
+        process: u32,
+        /// The number of its user.
+        user: u32,
+    },
+    /// A process ended while the processes met.
+    Lost {
+        /// Its PE, if known.
+        rank: Option<Rank>,
+        /// The process.
+        process: u32,
+    },
+    /// Two processes have the same rank.
+    Taken {
+        /// The rank.
+        rank: Rank,
+        /// The processes.
+        processes: [u32; 2],
+    },
+    /// Two PEs are the same process.
+    OneProcess {
+        /// Their ranks.
+        ranks: [Rank; 2],
+        /// The process.
+        process: u32,
+    },
+    /// Two processes expect different numbers of PEs.
+    Sizes {
+        /// The processes, with their ranks.
+        processes: [(Rank, u32); 2],
+        /// The number that each expects.
+        sizes: [u32; 2],
+    },
+    /// Two processes have different versions of Consort.
+    Versions {
+        /// The processes, with their ranks.
+        processes: [(Rank, u32); 2],
+        /// The version of each.
+        versions: [String; 2],
+    },
+    /// Two processes may not share memory.
+    Apart {
+        /// The processes, with their ranks.
+        processes: [(Rank, u32); 2],
+        /// What is not the same for both.
+        fact: &'static str,
+    },
+    /// A setting of the job is not the same in two processes.
+    Settings {
+        /// The setting.
+        what: String,
+        /// The ranks of the processes, each with its setting.
+        settings: [(Rank, String); 2],
+    },
+    /// A process cannot take part.
+    Refused {
+        /// Its PE.
+        rank: Rank,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl fmt::Display for MeetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exchange(text) => write!(f, "the processes of the job did not meet: {text}"),
+            Self::Told(text) => f.write_str(text),
+            Self::Count { got, pes } => write!(
+                f,
+                "the exchange returned the bytes of {got} processes, but the job has {pes} PEs: \
+                 return the bytes of each process once"
+            ),
+            Self::Garbled => f.write_str(
+                "the exchange returned bytes that no process of the job has sent: return each \
+                 process's bytes unchanged, and those of one exchange at a time",
+            ),
+            Self::Name(why) => write!(f, "the job cannot have this name: {why}"),
+            Self::Late { name, missing, limit } => write!(
+                f,
+                "{} did not come within {limit:?} to the job named `{name}`: start one process \
+                 for each rank, or raise the limit with `Rendezvous::timeout`",
+                list_of_ranks(missing)
+            ),
+            Self::InUse { name, process, limit } => write!(
+                f,
+                "the name `{name}` has been in use for {limit:?} by a job that is complete \
+                 (process {process}): give each job its own name, and each rank one process"
+            ),
+            Self::OtherUser { name, process, user } => write!(
+                f,
+                "the name `{name}` is in use by process {process} of user {user}: only processes \
+                 of one user share memory; choose another name, or start all as one user"
+            ),
+            Self::Lost { rank: Some(rank), process } => {
+                write!(f, "PE {rank} failed: process {process} ended before the job began")
+            }
+            Self::Lost { rank: None, process } => {
+                write!(f, "process {process} of the job ended before the job began")
+            }
+            Self::Taken { rank, processes: [one, other] } => write!(
+                f,
+                "processes {one} and {other} both want to be PE {rank}: give each its own rank, \
+                 and each job its own name"
+            ),
+            Self::OneProcess { ranks: [one, other], process } => write!(
+                f,
+                "process {process} wants to be PE {one} and PE {other}: a PE is a process here; \
+                 use Job::threads for PEs of one process"
+            ),
+            Self::Sizes { processes: [one, other], sizes } => write!(
+                f,
+                "PE {} (process {}) is of a job of {} PEs, and PE {} (process {}) of one of {}: \
+                 give all the same size, and each job its own name",
+                one.0, one.1, sizes[0], other.0, other.1, sizes[1]
+            ),
+            Self::Versions { processes: [one, other], versions } if versions[0] == versions[1] => {
+                write!(
+                    f,
+                    "PE {} (process {}) and PE {} (process {}) have different builds of Consort \
+                     {}: build both from the same sources",
+                    one.0, one.1, other.0, other.1, versions[0]
+                )
+            }
+            Self::Versions { processes: [one, other], versions } => write!(
+                f,
+                "PE {} (process {}) has Consort {}, and PE {} (process {}) has {}: build all with \
+                 the same version",
+                one.0, one.1, versions[0], other.0, other.1, versions[1]
+            ),
+            Self::Apart { processes: [one, other], fact } => write!(
+                f,
+                "PE {} (process {}) and PE {} (process {}) share no memory, because the {fact} of \
+                 each is another one: start all as one user of one machine, in the same namespaces",
+                one.0, one.1, other.0, other.1
+            ),
+            Self::Settings { what, settings: [one, other] } => write!(
+                f,
+                "the {what} must be the same in all processes, but PE {} has {}, and PE {} has {}",
+                one.0, one.1, other.0, other.1
+            ),
+            Self::Refused { rank, reason } => write!(f, "PE {rank} cannot take part: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for MeetError {}

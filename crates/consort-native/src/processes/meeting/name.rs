@@ -1,0 +1,441 @@
+//! Processes of one machine that meet by a name.
+//!
+//! The name is that of a socket in the abstract namespace, so it is no file, and vanishes with the
+//! process that has it. The first process takes the name and becomes the *host*; the others are its
+//! *guests*. In each exchange, a guest sends its bytes, and the host replies to all with the bytes
+//! of all. If it cannot, it replies to all with the reason.
+//!
+//! The host keeps the name until its part of the job ends, so a later job of this name waits, or is
+//! refused, instead of mixing with this one. A guest that is turned away, or whose host ends before
+//! it has welcomed the guest, tries again until its time is over.
+
+use std::{
+    io::{self, Read as _},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_fabric::Rank;
+use consort_machine::{advice::of_call, permissions::effective_user};
+
+use super::{
+    exchange::Exchange,
+    greeting::{Greeting, ensure_one_job},
+    meet_error::MeetError,
+    name_hold::{Hold, IN_USE},
+};
+use crate::system::{
+    socket::{self, Peer},
+    watch::wait_readable,
+};
+
+/// How long a process waits before it tries again to reach the host.
+const RETRY: Duration = Duration::from_millis(5);
+/// How much longer a guest waits than the host, whose error says more.
+const GUEST: Duration = Duration::from_secs(2);
+/// A stand-in for times later than clocks can represent.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// The longest name in bytes: the system allows this many, with the prefix.
+const MOST_NAME: usize = 90;
+/// The most bytes that a process sends in one exchange.
+const MOST_FRAME: usize = 1 << 20;
+
+/// The kinds of a host's messages, besides [`IN_USE`].
+const WELCOME: u8 = 1;
+const ALL: u8 = 2;
+const FAILED: u8 = 3;
+
+/// Processes of one machine that exchange bytes because they know the same name.
+pub struct NamedExchange {
+    name: String,
+    limit: Duration,
+    until: Instant,
+    role: Role,
+}
+
+enum Role {
+    /// No exchange has begun.
+    New,
+    Host {
+        taken: Hold,
+        guests: Vec<Guest>,
+    },
+    Guest {
+        host: UnixStream,
+        process: u32,
+    },
+    /// An exchange has failed.
+    Ended,
+}
+
+/// A guest, as its host sees it.
+struct Guest {
+    stream: UnixStream,
+    peer: Peer,
+    /// Its rank, once it has said so.
+    rank: Option<Rank>,
+    /// The bytes that have arrived and are in no frame yet.
+    received: Vec<u8>,
+    /// Its frame of the current exchange, once it is complete.
+    frame: Option<Vec<u8>>,
+}
+
+/// What the attempt to reach a host has led to.
+enum Reached {
+    Welcome(UnixStream, Peer),
+    /// A process of another user has the name.
+    OtherUser(Peer),
+    /// Another job has the name.
+    InUse(Peer),
+    /// There is no host, or it has gone.
+    Nobody,
+}
+
+impl NamedExchange {
+    /// Returns an exchange of the processes that know this name. They wait for each other for at
+    /// most `limit`.
+    ///
+    /// # Errors
+    /// When the name is empty, or too long.
+    pub fn new(name: &str, limit: Duration) -> Result<Self, MeetError> {
+        if name.is_empty() || name.len() > MOST_NAME || name.contains('\0') {
+            let why =
+                format!("`{name}` has {} bytes, and 1 to {MOST_NAME} are allowed", name.len());
+            return Err(MeetError::Name(why));
+        }
+        let until = Instant::now() + limit.min(FOREVER);
+        Ok(Self { name: name.to_owned(), limit, until, role: Role::New })
+    }
+
+    fn socket_name(&self) -> String {
+        format!("consort/{}", self.name)
+    }
+
+    /// Becomes the host, or the guest of the process that is.
+    fn begin(&mut self, own: &[u8]) -> Result<Role, MeetError> {
+        let failed =
+            |what: &str, error: &io::Error| MeetError::Exchange(format!("{what}: {error}"));
+        loop {
+            match Hold::take(&self.socket_name()) {
+                Ok(taken) => return Ok(Role::Host { taken, guests: Vec::new() }),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(failed("listening on a socket", &error)),
+            }
+            let reached = self.reach(own).map_err(|error| failed("reaching the host", &error))?;
+            let late = match reached {
+                Reached::Welcome(host, Peer { process, .. }) => {
+                    return Ok(Role::Guest { host, process });
+                }
+                Reached::OtherUser(Peer { process, user }) => {
+                    return Err(MeetError::OtherUser { name: self.name.clone(), process, user });
+                }
+                Reached::InUse(Peer { process, .. }) => {
+                    MeetError::InUse { name: self.name.clone(), process, limit: self.limit }
+                }
+                Reached::Nobody => self.host_is_silent(),
+            };
+            if Instant::now() >= self.until {
+                return Err(late);
+            }
+            thread::sleep(RETRY);
+        }
+    }
+
+    fn host_is_silent(&self) -> MeetError {
+        MeetError::Exchange(format!("the process that has the name `{}` does not reply", self.name))
+    }
+
+    /// Tries to become a guest, and to send the first frame.
+    fn reach(&self, own: &[u8]) -> io::Result<Reached> {
+        let mut host = match socket::connect(&self.socket_name()) {
+            Ok(host) => host,
+            Err(error) if is_gone(&error) => return Ok(Reached::Nobody),
+            Err(error) => return Err(error),
+        };
+        let peer = socket::peer_of(&host)?;
+        if peer.user != effective_user() {
+            return Ok(Reached::OtherUser(peer));
+        }
+        set_limits(&host, self.until + GUEST)?;
+        // A host that turns this process away may have closed the connection already, after its
+        // reply.
+        let sent = send_frame(&host, own)
+            .or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) });
+        match sent.and_then(|()| read_exact::<1>(&mut host)) {
+            Ok([WELCOME]) => Ok(Reached::Welcome(host, peer)),
+            Ok([IN_USE]) => Ok(Reached::InUse(peer)),
+            Ok(_) => Ok(Reached::Nobody),
+            Err(error) if is_gone(&error) || is_late(&error) => Ok(Reached::Nobody),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Exchange for NamedExchange {
+    fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, MeetError> {
+        let mut is_first = false;
+        if matches!(self.role, Role::New) {
+            is_first = true;
+            self.role = self.begin(own)?;
+        }
+        let (name, limit, until) = (self.name.clone(), self.limit, self.until);
+        let silent = self.host_is_silent();
+        let gathered = match &mut self.role {
+            Role::Host { taken, guests } => {
+                let host = Host { name: &name, limit, until, taken };
+                host.gather(own, guests, is_first)
+            }
+            Role::Guest { host, process } => {
+                let sent = if is_first { Ok(()) } else { send_frame(host, own) };
+                sent.and_then(|()| receive_all(host)).unwrap_or_else(|error| {
+                    Err(match is_late(&error) {
+                        true => silent,
+                        false => MeetError::Lost { rank: None, process: *process },
+                    })
+                })
+            }
+            Role::New | Role::Ended => {
+                Err(MeetError::Exchange("an earlier exchange has failed".to_owned()))
+            }
+        };
+        if gathered.is_err() {
+            self.role = Role::Ended;
+        }
+        gathered
+    }
+
+    fn into_hold(self: Box<Self>) -> Option<Hold> {
+        match self.role {
+            Role::Host { taken, .. } => Some(taken),
+            _ => None,
+        }
+    }
+}
+
+/// What the host knows of its guests' job.
+struct Host<'h> {
+    name: &'h str,
+    limit: Duration,
+    until: Instant,
+    taken: &'h Hold,
+}
+
+impl Host<'_> {
+    /// Gathers the frames of all guests, and sends them to all. If that fails, sends the reason.
+    fn gather(
+        &self,
+        own: &[u8],
+        guests: &mut Vec<Guest>,
+        is_first: bool,
+    ) -> Result<Vec<Vec<u8>>, MeetError> {
+        let gathered = match is_first {
+            true => self.welcome(own, guests),
+            false => self.frames(guests, false, |guests, _| Ok(guests.iter().all(Guest::is_ready))),
+        };
+        let (kind, frames) = match gathered {
+            Ok(()) => {
+                let others = guests.iter_mut().filter_map(|guest| guest.frame.take());
+                (ALL, [own.to_vec()].into_iter().chain(others).collect())
+            }
+            Err(ref error) => (FAILED, vec![error.to_string().into_bytes()]),
+        };
+        let mut message = vec![kind];
+        message.extend(length_of(&frames).to_le_bytes());
+        for frame in &frames {
+            message.extend(length_of(frame).to_le_bytes());
+            message.extend(frame);
+        }
+        for guest in guests {
+            let sent = set_limits(&guest.stream, self.until.max(Instant::now()) + GUEST);
+            let sent = sent.and_then(|()| socket::send(&guest.stream, &message));
+            if sent.is_err() && gathered.is_ok() {
+                // The guest's process has ended. The others notice that when they begin the job.
+                return Err(guest.lost());
+            }
+        }
+        gathered.map(|()| frames)
+    }
+
+    /// Waits until all processes of the job are guests and have greeted.
+    fn welcome(&self, own: &[u8], guests: &mut Vec<Guest>) -> Result<(), MeetError> {
+        let own = Greeting::decode(own).ok_or(MeetError::Garbled)?;
+        let mut greetings = vec![own.clone()];
+        let welcomed = self.frames(guests, true, |guests, left| {
+            guests.retain_mut(|guest| {
+                let (Some(frame), None) = (&guest.frame, guest.rank) else { return true };
+                let greeting = Greeting::decode(frame);
+                let is_sent = socket::send(&guest.stream, &[WELCOME]).is_ok();
+                guest.rank = greeting.as_ref().map(|greeting| greeting.rank);
+                // Others than Consort's processes may connect.
+                greetings.extend(greeting.filter(|_| is_sent));
+                is_sent && guest.rank.is_some()
+            });
+            ensure_one_job(&greetings)?;
+            if left.is_none() && greetings.len() < own.pes as usize {
+                let has_come = |rank: &Rank| greetings.iter().any(|one| one.rank == *rank);
+                let missing = (0..own.pes).map(Rank).filter(|rank| !has_come(rank)).collect();
+                let (name, limit) = (self.name.to_owned(), self.limit);
+                return Err(MeetError::Late { name, missing, limit });
+            }
+            Ok(greetings.len() == own.pes as usize)
+        });
+        // Those that have said nothing yet may try again.
+        guests.retain(|guest| guest.rank.is_some());
+        welcomed
+    }
+
+    /// Receives frames until `is_complete` returns true. It is called after each event, with the
+    /// time that is left, and at the end of the time, with `None`. Processes that come meanwhile
+    /// become guests, or are turned away.
+    fn frames(
+        &self,
+        guests: &mut Vec<Guest>,
+        takes_guests: bool,
+        mut is_complete: impl FnMut(&mut Vec<Guest>, Option<Duration>) -> Result<bool, MeetError>,
+    ) -> Result<(), MeetError> {
+        loop {
+            let left = self.until.checked_duration_since(Instant::now());
+            if is_complete(guests, left)? {
+                return Ok(());
+            }
+            let failed = |error: io::Error| MeetError::Exchange(error.to_string());
+            let Some(left) = left else {
+                let late = guests.iter().find(|guest| !guest.is_ready());
+                return Err(late.map_or(MeetError::Garbled, |guest| {
+                    let reason = "its process does not reply".to_owned();
+                    MeetError::Refused { rank: guest.rank.unwrap_or(Rank(0)), reason }
+                }));
+            };
+            let all: Vec<BorrowedFd<'_>> = [self.taken.descriptor()]
+                .into_iter()
+                .chain(guests.iter().map(|guest| guest.stream.as_fd()))
+                .collect();
+            let ready = wait_readable(&all, Some(left)).map_err(failed)?;
+            let mut readable = ready[1..].iter();
+            let mut lost = None;
+            guests.retain_mut(|guest| {
+                if readable.next() != Some(&true) || guest.receive().is_ok() {
+                    return true;
+                }
+                // A process that has not been welcomed yet may try again.
+                if guest.rank.is_some() {
+                    lost = Some(guest.lost());
+                }
+                false
+            });
+            if let Some(lost) = lost {
+                return Err(lost);
+            }
+            if ready[0] && takes_guests {
+                self.accept(guests).map_err(failed)?;
+            } else if ready[0] {
+                self.taken.turn_away().map_err(failed)?;
+            }
+        }
+    }
+
+    /// Accepts a connection, if there is one, of a process of this user.
+    fn accept(&self, guests: &mut Vec<Guest>) -> io::Result<()> {
+        let accepted = self.taken.accept().map_err(|error| of_call("accept", &error))?;
+        let Some(stream) = accepted else { return Ok(()) };
+        let peer = socket::peer_of(&stream)?;
+        if peer.user == effective_user() {
+            guests.push(Guest { stream, peer, rank: None, received: Vec::new(), frame: None });
+        }
+        Ok(())
+    }
+}
+
+impl Guest {
+    fn is_ready(&self) -> bool {
+        self.frame.is_some()
+    }
+
+    fn lost(&self) -> MeetError {
+        MeetError::Lost { rank: self.rank, process: self.peer.process }
+    }
+
+    /// Receives bytes that have arrived.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 4096];
+        let count = self.stream.read(&mut bytes)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.received.extend(&bytes[..count]);
+        let Some((length, rest)) = self.received.split_first_chunk() else { return Ok(()) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MOST_FRAME {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // A guest sends one frame, and then waits for the host.
+        if rest.len() >= length {
+            self.frame = Some(rest[..length].to_vec());
+            self.received.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Returns the length of a list, as it is sent.
+fn length_of<T>(list: &[T]) -> u32 {
+    u32::try_from(list.len()).unwrap_or(u32::MAX)
+}
+
+fn send_frame(stream: &UnixStream, frame: &[u8]) -> io::Result<()> {
+    if frame.len() > MOST_FRAME {
+        return Err(io::Error::other("more bytes than processes may exchange"));
+    }
+    let mut message = length_of(frame).to_le_bytes().to_vec();
+    message.extend(frame);
+    socket::send(stream, &message)
+}
+
+/// Receives the host's reply to a frame.
+fn receive_all(host: &mut UnixStream) -> io::Result<Result<Vec<Vec<u8>>, MeetError>> {
+    let [kind] = read_exact(host)?;
+    let count = u32::from_le_bytes(read_exact(host)?);
+    let mut frames = Vec::new();
+    for _ in 0..count {
+        let length = u32::from_le_bytes(read_exact(host)?) as usize;
+        if length > MOST_FRAME {
+            return Ok(Err(MeetError::Garbled));
+        }
+        let mut frame = vec![0; length];
+        host.read_exact(&mut frame)?;
+        frames.push(frame);
+    }
+    Ok(match (kind, &frames[..]) {
+        (ALL, _) => Ok(frames),
+        (FAILED, [reason]) => Err(MeetError::Told(String::from_utf8_lossy(reason).into_owned())),
+        _ => Err(MeetError::Garbled),
+    })
+}
+
+fn read_exact<const COUNT: usize>(stream: &mut UnixStream) -> io::Result<[u8; COUNT]> {
+    let mut bytes = [0; COUNT];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Limits the time of each receive and send.
+fn set_limits(stream: &UnixStream, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    stream.set_read_timeout(Some(left))?;
+    stream.set_write_timeout(Some(left))
+}
+
+/// Returns whether the other end is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), ConnectionRefused | ConnectionReset | BrokenPipe | UnexpectedEof)
+}
+
+/// Returns whether a limit of [`set_limits`] was reached.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

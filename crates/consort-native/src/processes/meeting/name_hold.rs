@@ -1,0 +1,80 @@
+//! The name of a job: only one process listens there. When the job is complete, that process turns
+//! others away.
+//!
+//! Forked children close their copies of the socket, because the name would be taken as long as one
+//! of them lives.
+
+#![expect(unsafe_code, reason = "closes sockets in a forked child")]
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    sync::Once,
+};
+
+use crate::{
+    roster::{Entry, Roster},
+    system::socket,
+};
+use consort_machine::system::fork::in_children_once;
+
+/// The message to a process that comes when the job is complete.
+pub(super) const IN_USE: u8 = 4;
+
+static HELD: Roster<UnixListener> = Roster::new();
+
+/// A name, until this is dropped.
+pub struct Hold(Entry<UnixListener>);
+
+impl Hold {
+    /// Takes a name. Fails with `AddrInUse` if another process has it.
+    pub(super) fn take(name: &str) -> io::Result<Self> {
+        static REGISTERED: Once = Once::new();
+        in_children_once(&REGISTERED, close_all);
+        Ok(Self(HELD.enter(socket::listen(name)?)))
+    }
+
+    /// Returns the descriptor that becomes readable when a process comes.
+    pub(in super::super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Accepts a connection; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the system refuses the connection.
+    pub(super) fn accept(&self) -> io::Result<Option<UnixStream>> {
+        use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+        match self.0.accept() {
+            Ok((stream, _)) => Ok(Some(stream)),
+            Err(error) if matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Turns away the processes that have come.
+    ///
+    /// # Errors
+    /// Same as [`Self::accept`].
+    pub(in super::super) fn turn_away(&self) -> io::Result<()> {
+        while let Some(stream) = self.accept()? {
+            // A process that has gone needs no reply.
+            let _ = socket::send(&stream, &[IN_USE]);
+        }
+        Ok(())
+    }
+}
+
+/// Closes all sockets in a child that has just been forked.
+fn close_all() {
+    // SAFETY: this is the child's only thread, and it drops nothing here.
+    for listener in unsafe { HELD.all() } {
+        // SAFETY: the thread that would use or drop the socket does not exist in the child.
+        unsafe { socket::close(listener) };
+    }
+}

@@ -1,0 +1,148 @@
+//! Processes that no launcher watches: they watch each other.
+//!
+//! Each process watches one other, the next in the order of the ranks. When that process ends, the
+//! watching one records it, which fails the launches that need it, and goes on to the next. So each
+//! end is noticed by the nearest process before it that still runs, with one descriptor a process.
+//!
+//! A thread does this. When its process leaves the job before others, it stays until all have ended
+//! their programs, because nobody else watches the next process.
+
+use std::{
+    io::{self, PipeReader, PipeWriter, Write as _},
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, atomic::Ordering::SeqCst},
+    thread,
+    time::Duration,
+};
+
+use consort_fabric::Rank;
+use consort_machine::{advice::of_thread, system::fork::stay_loaded, token::ProcessToken};
+
+use super::{control_file::ControlFile, meeting::name_hold::Hold, process_end::ProcessEnd};
+use crate::system::watch::{WatchedProcess, wait_readable};
+
+/// How often the thread looks for what no descriptor reports.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The number of a process, and the time at which it started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub(super) process: u32,
+    pub(super) started: u64,
+}
+
+/// The watch of a process. When it is dropped, the process leaves the job.
+pub(super) struct Watch {
+    control: Arc<ControlFile>,
+    own: Rank,
+    leaves: PipeWriter,
+    process: ProcessToken,
+}
+
+/// The thread's part.
+struct Watcher {
+    control: Arc<ControlFile>,
+    own: Rank,
+    /// The processes by rank.
+    all: Vec<Identity>,
+    /// Readable when the process has left the job. `None` after that.
+    has_left: Option<PipeReader>,
+    /// The name of the job, if this process has it.
+    name: Option<Hold>,
+}
+
+impl Watch {
+    /// Starts to watch, in a thread.
+    ///
+    /// # Errors
+    /// When the system has no pipe or no thread, with its advice.
+    pub(super) fn start(
+        control: &Arc<ControlFile>,
+        own: Rank,
+        all: Vec<Identity>,
+        name: Option<Hold>,
+    ) -> Result<Self, String> {
+        let (has_left, leaves) = io::pipe().map_err(|error| format!("pipe: {error}"))?;
+        let watcher =
+            Watcher { control: Arc::clone(control), own, all, has_left: Some(has_left), name };
+        stay_loaded(); // the thread may outlive a plug-in that is unloaded
+        let thread = thread::Builder::new().name("consort watch".to_owned());
+        thread.spawn(move || watcher.run()).map_err(|error| of_thread(&error))?;
+        let process = ProcessToken::current();
+        Ok(Self { control: Arc::clone(control), own, leaves, process })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            return; // a forked child is not in the job
+        }
+        let own = &self.control.processes()[self.own.index()];
+        let (begun, ended) = (own.begun.load(SeqCst), own.ended.load(SeqCst));
+        if begun == 0 || ended < begun {
+            self.control.lose(self.own, ProcessEnd::Withdrawn);
+        }
+        // If the thread has ended, nobody reads.
+        let _ = self.leaves.write(&[0]);
+    }
+}
+
+impl Watcher {
+    fn run(mut self) {
+        let mut watched = self.after(self.own);
+        while let Some((rank, process)) = &watched {
+            if process.has_ended() {
+                self.control.lose(*rank, ProcessEnd::Gone);
+                watched = self.after(*rank);
+                continue;
+            }
+            if self.has_left.is_none() && self.is_over() {
+                return;
+            }
+            let descriptor = process.descriptor();
+            let looks = self.has_left.is_none() || descriptor.is_none();
+            if self.wait(descriptor, looks.then_some(LOOK)).is_err() {
+                thread::sleep(LOOK);
+            }
+        }
+        // Nobody is left to be watched, but the name is held until this process leaves.
+        while self.has_left.is_some() && self.wait(None, None).is_ok() {}
+    }
+
+    /// Returns the next process that is not known to have ended. `None` if there is no other.
+    fn after(&self, rank: Rank) -> Option<(Rank, WatchedProcess)> {
+        let count = self.all.len();
+        let others = (1..count).map(|step| (rank.index() + step) % count);
+        let mut others = others.take_while(|&at| at != self.own.index());
+        let at = others.find(|&at| self.control.processes()[at].lost().is_none())?;
+        let Identity { process, started } = self.all[at];
+        Some((Rank::new(at), WatchedProcess::new(process, started)))
+    }
+
+    /// Waits for something to do.
+    fn wait(&mut self, watched: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> io::Result<()> {
+        let has_left = self.has_left.as_ref().map(AsFd::as_fd);
+        let name = self.name.as_ref().map(Hold::descriptor);
+        let all: Vec<BorrowedFd<'_>> = [has_left, name, watched].into_iter().flatten().collect();
+        let ready = wait_readable(&all, limit)?;
+        let mut ready = ready.into_iter();
+        let [leaves, asked] = [has_left.is_some(), name.is_some()]
+            .map(|is_there| is_there && ready.next() == Some(true));
+        if leaves {
+            self.has_left = None;
+            self.name = None;
+        }
+        if let Some(name) = self.name.as_ref().filter(|_| asked) {
+            name.turn_away()?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether no end of a process matters any more.
+    fn is_over(&self) -> bool {
+        let begun = self.control.processes()[self.own.index()].begun.load(SeqCst);
+        let Some(last) = begun.checked_sub(1) else { return true };
+        self.control.have_all_ended(last) || self.control.failure().is_some()
+    }
+}
