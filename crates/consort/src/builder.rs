@@ -3,12 +3,14 @@
 mod ground;
 mod languages;
 mod loopback;
+mod meeting;
 mod processes;
+mod settings;
 mod start;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use consort_fabric::{Candidate, Collective, Nodes};
+use consort_fabric::{Candidate, Collective, Nodes, Rank};
 use consort_machine::{Waiting, affinity};
 use consort_native::{Origin, SharedFile};
 use consort_tuner::Arrival;
@@ -17,6 +19,7 @@ use crate::{
     Error, Job, Pe, Pool, Result,
     error::LaunchError,
     fabric::{MOST_PES, ProcessShape, Sharing},
+    rendezvous::Rendezvous,
     results::{Results, collect, one_for_each},
     run::launch,
     runtime::wisdom::Source,
@@ -30,7 +33,8 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
-/// [`Job::threads`], [`Job::from_env`] and [`Job::one_per_core`] create it. [`JobBuilder::run`]
+/// [`Job::threads`], [`Job::from_env`], [`Job::processes`] and [`Job::one_per_core`] create it.
+/// [`JobBuilder::run`]
 /// runs a program on new threads or on this process, [`JobBuilder::pool`] creates threads that
 /// stay, and [`JobBuilder::build`] creates a job that existing threads join.
 ///
@@ -52,7 +56,7 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct JobBuilder {
     pes: usize,
-    from_env: bool,
+    start: Start,
     name: String,
     joining: Duration,
     waiting: Option<Waiting>,
@@ -74,6 +78,17 @@ pub struct JobBuilder {
     sharing: Option<Sharing>,
 }
 
+/// What the PEs are.
+#[derive(Clone, Debug)]
+enum Start {
+    /// Threads of this process.
+    Threads,
+    /// What the environment says.
+    Environment,
+    /// Processes that meet; this one becomes the PE of this rank.
+    Processes(Rank, Rendezvous),
+}
+
 /// The policy for placing PEs on cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pinning {
@@ -89,7 +104,7 @@ impl Job {
     pub fn threads(pes: usize) -> JobBuilder {
         JobBuilder {
             pes,
-            from_env: false,
+            start: Start::Threads,
             name: String::new(),
             joining: JOINING,
             waiting: None,
@@ -139,7 +154,40 @@ impl Job {
     /// ```
     #[must_use]
     pub fn from_env(alone: usize) -> JobBuilder {
-        JobBuilder { from_env: true, ..Self::threads(alone) }
+        JobBuilder { start: Start::Environment, ..Self::threads(alone) }
+    }
+
+    /// Configures PEs that are existing processes of this machine, however they were started: by a
+    /// shell, a batch system, a test harness or `fork`. This process becomes PE `rank` of `size`.
+    /// The processes meet at the `rendezvous` when the job is launched.
+    ///
+    /// Each process runs the PE on the thread that calls [`JobBuilder::run`], which returns only
+    /// this PE's result, once the programs of all PEs have ended; or a thread of it
+    /// [joins](Job::join). The processes watch each other: if one ends before its program does,
+    /// the calls of all others return an error within a second. No file is left behind, whichever
+    /// process ends at whatever moment.
+    ///
+    /// The processes must belong to one user, and be in the same namespaces of processes and users;
+    /// otherwise none of them launches the job. They must have the same version of Consort and the
+    /// same configuration.
+    ///
+    /// Start this program once for each rank from 0 to 3:
+    ///
+    /// ```no_run
+    /// use consort::{Job, Rank, Rendezvous, Result, ops::Sum};
+    ///
+    /// fn main() -> Result<()> {
+    ///     let rank = std::env::args().nth(1).and_then(|rank| rank.parse().ok());
+    ///     let rank = Rank(rank.expect("a rank"));
+    ///     let job = Job::processes(rank, 4, Rendezvous::name("job-42"));
+    ///     let sum = job.run(|pe| pe.world().all_reduce(rank.0, Sum))?;
+    ///     assert_eq!(sum[rank], 6);
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn processes(rank: Rank, size: usize, rendezvous: Rendezvous) -> JobBuilder {
+        JobBuilder { start: Start::Processes(rank, rendezvous), ..Self::threads(size) }
     }
 
     /// Configures one PE per core that this process may use, so that none waits for another's core.
@@ -280,7 +328,8 @@ impl JobBuilder {
     ///
     /// # Errors
     /// [`Error::Launch`] or [`Error::Memory`] when the job cannot be launched: for instance with
-    /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`] or [`LaunchError::Thread`];
+    /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`], [`LaunchError::Thread`] or
+    /// [`LaunchError::Meeting`];
     /// [`Error::Config`] when an environment variable has a value that cannot be used;
     /// [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a PE
     /// panicked; otherwise the error of the PE that failed first, or the job's error if the job
@@ -400,7 +449,8 @@ impl JobBuilder {
     /// As [`JobBuilder::run`], when the job cannot be launched; [`LaunchError::PoolOfProcesses`]
     /// when the PEs are processes.
     pub fn pool(self) -> Result<Pool> {
-        if self.member()?.is_some() || self.started()?.is_some() {
+        let is_process = matches!(self.start, Start::Processes(..));
+        if is_process || self.member()?.is_some() || self.started()?.is_some() {
             return Err(LaunchError::PoolOfProcesses.into());
         }
         // The threads stay where they are when the job is created again.

@@ -34,7 +34,7 @@ use consort_native::{Job, JobError};
 
 pub use call::CallError;
 pub use consort_collectives::PlanError;
-pub use consort_native::{ConfigError, Failure, HeapError, JoinError, Members};
+pub use consort_native::{ConfigError, Failure, HeapError, JoinError, MeetError, Members};
 pub use launch::LaunchError;
 pub use team::TeamError;
 

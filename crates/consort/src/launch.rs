@@ -1,7 +1,7 @@
 //! The PEs of a launch: what they are, how many there may be, and which of them share memory.
 //!
-//! [`Job::threads`](crate::Job::threads) and [`Job::from_env`](crate::Job::from_env) configure a
-//! launch, and [`Pe::fabric`](crate::Pe::fabric) returns what its PEs are.
+//! [`Job::threads`](crate::Job::threads), [`Job::from_env`](crate::Job::from_env) and
+//! [`Job::processes`](crate::Job::processes) configure a launch, and [`Pe::fabric`](crate::Pe::fabric) returns what its PEs are.
 
 #[doc(hidden)]
 pub use consort_native::Origin;

@@ -1,20 +1,21 @@
 //! The processes that an MPI has started: which of them share memory, and their initial state.
 
 use std::{
-    collections::BTreeMap,
     env,
     fs::File,
-    hash::{DefaultHasher, Hash, Hasher},
     io::{self, Read as _},
     sync::Arc,
 };
 
 use consort_fabric::{Nodes, Rank};
-use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, MpiError, MpiProcess};
 use consort_native::{Config, FileLocation, Job, SharedFile};
 
-use super::{JobBuilder, ground::Ground};
+use super::{
+    JobBuilder,
+    ground::Ground,
+    settings::{MASK, Setting, cores_of, mask},
+};
 use crate::{
     Error, Result,
     error::LaunchError,
@@ -23,10 +24,8 @@ use crate::{
     warn::warn,
 };
 
-/// The number of words that each process sends before its mask of usable processors, and the words
-/// of the mask.
+/// The number of words that each process sends before its mask of usable processors.
 const TOLD: usize = 5;
-const MASK: usize = 16;
 
 /// The processes, from the view of one of them.
 pub(super) struct Processes {
@@ -61,29 +60,10 @@ fn machines(places: &[u64]) -> Option<Vec<u32>> {
     places.iter().map(number).collect()
 }
 
-/// Returns the processors that this process may use, one per bit.
-fn mask() -> [u64; MASK] {
-    let mut mask = [0; MASK];
-    for CpuId(cpu) in affinity::allowed_to_process() {
-        if let Some(word) = mask.get_mut(cpu as usize / 64) {
-            *word |= 1 << (cpu % 64);
-        }
-    }
-    mask
-}
-
-/// Returns the number of cores that processes may use together: as many as one may use, or more if
-/// others may use other processors.
-fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
-    let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
-    let mut union = [0; MASK];
-    for words in told.clone() {
-        union.iter_mut().zip(&words[TOLD..]).for_each(|(all, own)| *all |= own);
-    }
-    let first = told.into_iter().next().map_or(&[][..], |words| words);
-    let cores = first.get(1).map_or(1, |&cores| low(cores));
-    let own = first.get(TOLD..).map_or(1, count);
-    (cores * count(&union) / own).max(1) as usize
+/// Returns the number of cores and the mask in the words of a process.
+fn cores_and_mask(told: &[u64]) -> (u32, [u64; MASK]) {
+    let mask = told.get(TOLD..).and_then(|mask| mask.try_into().ok());
+    (low(told[1]), mask.unwrap_or_default())
 }
 
 /// Returns a number that was received in a word.
@@ -224,7 +204,7 @@ impl Processes {
             ground,
             statics,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
-            cores: cores_of(neighbours.iter().map(|&process| told[process])),
+            cores: cores_of(neighbours.iter().map(|&process| cores_and_mask(told[process]))),
             ..apart
         })
     }
@@ -259,46 +239,27 @@ impl Processes {
 
     /// Ends the job unless all processes have the same configuration.
     pub(super) fn ensure_alike(&mut self, pes: &JobBuilder, sharing: Sharing) -> Result<()> {
-        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
-            let mut hasher = DefaultHasher::new();
-            value(&mut hasher);
-            hasher.finish()
-        };
-        let algorithms = Algorithms::of(self.fabric());
-        let wisdom = pes.wisdom.content(algorithms, pes.arrival);
-        let forced: BTreeMap<String, String> =
-            pes.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
-        let number = |value: u64| (value, value.to_string());
-        let text = |value: &dyn Fn(&mut DefaultHasher), text: String| (hash(value), text);
         let version = env!("CARGO_PKG_VERSION");
         // Statics have the same addresses only in the same executable.
         let executable = pes.statics.as_ref().map_or_else(
-            || number(0),
+            || Setting::of_number("executable", 0),
             |_| {
                 let path = env::current_exe().unwrap_or_default();
-                text(&|h| head().hash(h), path.display().to_string())
+                Setting::new("executable", &head(), path.display().to_string())
             },
         );
-        let settings = [
-            ("version of Consort", text(&|h| version.hash(h), version.to_owned())),
-            ("executable", executable),
-            ("PEs of a process", number(self.shape.pes_each.into())),
-            ("placement", (self.shape.in_turn.into(), placement(self.shape).to_owned())),
-            ("sharing of memory", text(&|h| sharing.hash(h), format!("{sharing:?}"))),
-            ("bytes of the heap", number(pes.heap_bytes.unwrap_or(0) as u64)),
-            ("alignment of the heap", number(pes.heap_align as u64)),
-            ("bytes of statics", number(pes.statics_bytes as u64)),
-            ("waiting policy", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),
-            ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
-            ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
-            (
-                "algorithms of the program",
-                text(&|h| algorithms.shown_own().hash(h), algorithms.shown_own()),
-            ),
-            ("refinement", (pes.online.map_or(0, f64::to_bits), format!("{:?}", pes.online))),
+        let placement = placement(self.shape).to_owned();
+        let mut settings = vec![
+            Setting::new("version of Consort", &version, version.to_owned()),
+            executable,
+            Setting::of_number("PEs of a process", self.shape.pes_each.into()),
+            Setting::new("placement", &self.shape.in_turn, placement),
+            Setting::new("sharing of memory", &sharing, format!("{sharing:?}")),
         ];
-        let values = settings.each_ref().map(|(name, (value, _))| (*name, *value));
-        self.mpi.ensure_same(&values, |at| settings[at].1.1.clone()).map_err(failed)
+        settings.extend(pes.settings(Algorithms::of(self.fabric())));
+        let values: Vec<(&'static str, u64)> =
+            settings.iter().map(|one| (one.name, one.value)).collect();
+        self.mpi.ensure_same(&values, |at| settings[at].shown.clone()).map_err(failed)
     }
 
     /// Creates the job. All processes create it, or none does.

@@ -9,7 +9,7 @@ use consort_machine::{Cores, Waiting, affinity::CpuId};
 use consort_mpi::MpiProcess;
 use consort_native::{Binding, Config, Member};
 
-use super::{JobBuilder, Pinning, loopback::End, processes::Processes};
+use super::{JobBuilder, Pinning, Start, loopback::End, processes::Processes};
 use crate::{
     Result,
     error::LaunchError,
@@ -98,7 +98,10 @@ impl JobBuilder {
 
     /// Returns how an MPI has started this process, if it has and the environment decides.
     pub(super) fn started(&self) -> Result<Option<MpiProcess>> {
-        Ok(if self.from_env && self.member()?.is_none() { MpiProcess::here() } else { None })
+        Ok(match self.start {
+            Start::Environment if self.member()?.is_none() => MpiProcess::here(),
+            _ => None,
+        })
     }
 
     /// Begins as one of the processes that an MPI has started.
@@ -108,15 +111,21 @@ impl JobBuilder {
         self.pes = started.processes.saturating_mul(shape.pes_each.max(1)) as usize;
         let pes = self.count()?;
         // Find errors that all processes share before MPI begins, so that no process waits.
-        self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
-        let of_environment = || heap_bytes_of_environment(pes);
-        self.heap_bytes = Some(self.heap_bytes.map_or_else(of_environment, Ok)?);
+        self.read_environment(pes)?;
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
         copies::note_part_of_job();
         // The launcher of the MPI decides where processes run.
         self.pinning = Pinning::System;
         Ok(processes)
+    }
+
+    /// Sets what the environment says of the memory of `pes` PEs, unless the program has set it.
+    pub(super) fn read_environment(&mut self, pes: u32) -> Result<()> {
+        self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
+        let of_environment = || heap_bytes_of_environment(pes);
+        self.heap_bytes = Some(self.heap_bytes.map_or_else(of_environment, Ok)?);
+        Ok(())
     }
 
     /// Starts the job on the processes.
@@ -126,12 +135,20 @@ impl JobBuilder {
 
     /// Returns this process as one of the PEs, if it is one and the environment decides.
     pub(super) fn member(&self) -> Result<Option<Arc<Member>>> {
-        if self.from_env { Ok(Member::here()?) } else { Ok(None) }
+        if self.is_of_environment() { Ok(Member::here()?) } else { Ok(None) }
     }
 
-    /// Starts the job as the environment says, if it decides.
+    fn is_of_environment(&self) -> bool {
+        matches!(self.start, Start::Environment)
+    }
+
+    /// Starts the job as the environment says, if it decides; or with the processes that meet.
     pub(super) fn start_at(mut self, joining: Option<Duration>) -> Result<Arc<Ranks>> {
-        if let Some(member) = self.member()? {
+        let member = match self.start.clone() {
+            Start::Processes(rank, rendezvous) => Some(self.meet(rank, &rendezvous, joining)?),
+            _ => self.member()?,
+        };
+        if let Some(member) = member {
             self.pes = member.pes() as usize;
             self.pinning = match (member.binding(), self.pinning) {
                 (Binding::Placed, own) => own,
@@ -141,7 +158,7 @@ impl JobBuilder {
             let placement = self.place(None);
             return self.start(placement, joining, Whole::Processes(member));
         }
-        if self.from_env
+        if self.is_of_environment()
             && let Some(pes) = pes_of_environment()?
         {
             self.pes = pes as usize;
@@ -156,7 +173,7 @@ impl JobBuilder {
     }
 
     /// Returns the number of PEs, as the engine counts, if a job may have it.
-    fn count(&self) -> Result<u32> {
+    pub(super) fn count(&self) -> Result<u32> {
         match self.pes {
             0 => Err(LaunchError::NoPes.into()),
             1..=MOST_PES => Ok(Rank::new(self.pes).0),
@@ -173,7 +190,7 @@ impl JobBuilder {
         whole: Whole,
     ) -> Result<Arc<Ranks>> {
         let pes = self.count()?;
-        if !self.from_env && matches!(whole, Whole::Threads) {
+        if !self.is_of_environment() && matches!(whole, Whole::Threads) {
             copies::warn_once();
         }
         let topology = Algorithms::here().topology();

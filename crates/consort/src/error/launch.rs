@@ -3,7 +3,7 @@
 use std::fmt;
 
 use consort_fabric::Rank;
-use consort_native::JoinError;
+use consort_native::{JoinError, MeetError};
 
 use crate::fabric::MOST_PES;
 
@@ -24,6 +24,8 @@ pub enum LaunchError {
     Mpi(String),
     /// The process cannot be one of the PEs that `consort run` started.
     Member(JoinError),
+    /// The processes of [`Job::processes`](crate::Job::processes) do not become one job.
+    Meeting(MeetError),
     /// A pool whose PEs are processes.
     PoolOfProcesses,
     /// A job for threads that join it, in a process that an MPI started as one of its PEs.
@@ -89,6 +91,7 @@ impl fmt::Display for LaunchError {
             }
             Self::Mpi(text) => fmt::Display::fmt(text, f),
             Self::Member(error) => fmt::Display::fmt(error, f),
+            Self::Meeting(error) => fmt::Display::fmt(error, f),
             Self::PoolOfProcesses => f.write_str(
                 "a pool's PEs are threads of one process: use Job::threads, or \
                  JobBuilder::run",
@@ -140,6 +143,7 @@ impl std::error::Error for LaunchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Member(error) => error.source(),
+            Self::Meeting(error) => error.source(),
             _ => None,
         }
     }

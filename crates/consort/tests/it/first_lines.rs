@@ -1,7 +1,7 @@
 //! The first line of each public type: a local variable without annotations compiles.
 
 use consort::{
-    Barrier, Displacements, Error, Job, Rank, Waiting,
+    Barrier, Displacements, Error, Job, Rank, Rendezvous, Waiting,
     async_broadcasts::AsyncVariant,
     error::{CallError, DisplacementsError, LaunchError, Members, TeamError},
     launch::{Fabric, MachineShape, ProcessShape, Sharing},
@@ -40,6 +40,9 @@ fn jobs_and_teams() {
     let joined = job.join().expect("a rank"); // `JoinedPe`
     let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
     assert_eq!(size.expect("no PE fails"), 1);
+    let meeting = Rendezvous::all_gather(|own| Ok::<_, Error>(vec![own.to_vec()]));
+    let processes = Job::processes(Rank(0), 1, meeting); // a `Rendezvous`
+    assert!(format!("{processes:?}").contains("Rendezvous"));
     let tried = Job::threads(1).try_run(|_| Err::<(), _>(std::io::Error::other("no")));
     assert!(tried.is_err());
 }

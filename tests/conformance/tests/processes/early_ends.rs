@@ -99,7 +99,7 @@ fn children(of: u32) -> Vec<u32> {
 }
 
 /// Makes calls of many kinds, for a minute.
-fn be_busy(pe: &Pe) -> Result<()> {
+pub(crate) fn be_busy(pe: &Pe) -> Result<()> {
     let (world, begun) = (pe.world(), Instant::now());
     let mut data = vec![1.0; 100_000];
     while begun.elapsed() < Duration::from_secs(60) {

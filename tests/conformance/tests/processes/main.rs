@@ -1,13 +1,14 @@
 //! The suite on PEs that are processes, and the outcomes of jobs whose processes end early.
 //!
 //! Only this program takes part: it runs the tests, it is the launcher that a test starts, and it
-//! is each of the processes.
+//! is each of the processes, of launchers and of jobs without one.
 
 use consort_sandbox as _;
 
 mod early_ends;
 mod forks;
 mod launching;
+mod meeting;
 #[path = "../it/public.rs"]
 mod public;
 mod statics;
@@ -25,6 +26,9 @@ const SUITE: [(u32, usize); 7] =
     [(1, 2_000), (2, 20_000), (3, 4_800), (4, 4_800), (5, 2_400), (8, 2_400), (17, 1_200)];
 
 fn main() -> ExitCode {
+    if let Some(arguments) = meeting::arguments() {
+        return meeting::run(&arguments);
+    }
     match launching::role() {
         launching::Role::Tests => {}
         launching::Role::Launcher(launch) => return launching::launch(&launch),
@@ -41,8 +45,8 @@ fn main() -> ExitCode {
             launching::start(pes, &["suite", count, first, end]).ended().is(0, "")
         })
     });
-    let tests =
-        suite.chain(statics::tests()).chain(forks::tests()).chain(early_ends::tests()).collect();
+    let tests = suite.chain(statics::tests()).chain(forks::tests());
+    let tests = tests.chain(early_ends::tests()).chain(meeting::tests()).collect();
     // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -1,0 +1,80 @@
+//! What processes that start a job together tell each other about it: the settings, which must be
+//! the same in all of them, and the cores that each may use.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use consort_machine::affinity::{self, CpuId};
+
+use super::JobBuilder;
+use crate::tune::Algorithms;
+
+/// The words of a mask of processors.
+pub(super) const MASK: usize = 16;
+
+/// A setting of a job.
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    /// A hash of the setting, or the setting itself.
+    pub(super) value: u64,
+    /// The setting for people.
+    pub(super) shown: String,
+}
+
+impl Setting {
+    pub(super) fn new(name: &'static str, value: &(impl Hash + ?Sized), shown: String) -> Self {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        Self { name, value: hasher.finish(), shown }
+    }
+
+    pub(super) fn of_number(name: &'static str, value: u64) -> Self {
+        Self { name, value, shown: value.to_string() }
+    }
+}
+
+impl JobBuilder {
+    /// Returns the settings that decide how PEs call, and how their memory is laid out.
+    pub(super) fn settings(&self, algorithms: &Algorithms) -> [Setting; 8] {
+        let wisdom = self.wisdom.content(algorithms, self.arrival);
+        let forced: BTreeMap<String, String> =
+            self.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
+        let own = algorithms.shown_own();
+        let online = self.online.map_or(0, f64::to_bits);
+        [
+            Setting::of_number("bytes of the heap", self.heap_bytes.unwrap_or(0) as u64),
+            Setting::of_number("alignment of the heap", self.heap_align as u64),
+            Setting::of_number("bytes of statics", self.statics_bytes as u64),
+            Setting::new("waiting policy", &self.waiting, format!("{:?}", self.waiting)),
+            Setting::new("wisdom", &wisdom, self.wisdom.shown(algorithms, self.arrival)),
+            Setting::new("algorithms that are forced", &forced, format!("{forced:?}")),
+            Setting::new("algorithms of the program", &own, own.clone()),
+            Setting::new("refinement", &online, format!("{:?}", self.online)),
+        ]
+    }
+}
+
+/// Returns the processors that this process may use, one per bit.
+pub(super) fn mask() -> [u64; MASK] {
+    let mut mask = [0; MASK];
+    for CpuId(cpu) in affinity::allowed_to_process() {
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    mask
+}
+
+/// Returns the number of cores that processes may use together, from the number of cores and the
+/// mask of each: as many as one may use, or more if others may use other processors.
+pub(super) fn cores_of(all: impl Iterator<Item = (u32, [u64; MASK])> + Clone) -> usize {
+    let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
+    let mut union = [0; MASK];
+    for (_, mask) in all.clone() {
+        union.iter_mut().zip(mask).for_each(|(all, own)| *all |= own);
+    }
+    let (cores, own) = all.into_iter().next().map_or((1, 1), |(cores, own)| (cores, count(&own)));
+    (cores * count(&union) / own).max(1) as usize
+}

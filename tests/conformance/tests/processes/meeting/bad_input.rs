@@ -1,0 +1,257 @@
+//! Processes that cannot become one job: each gets an error that says why, within a limit.
+
+use std::{
+    env,
+    io::{self, Read as _, Write as _},
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{
+            net::{SocketAddr, UnixStream},
+            process::CommandExt as _,
+        },
+    },
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use consort::{Job, Rank, Rendezvous};
+use libtest_mimic::{Failed, Trial};
+use rustix::process::geteuid;
+
+use super::running::{
+    Ended, LONG, Running, SHORT, all_work, command, new_name, spawn, start, wait_until_taken,
+};
+
+pub(super) fn tests() -> Vec<Trial> {
+    vec![
+        Trial::test("meeting::sizes_that_differ", sizes_that_differ),
+        Trial::test("meeting::rank_twice", rank_twice),
+        Trial::test("meeting::rank_beyond_size", rank_beyond_size),
+        Trial::test("meeting::process_that_never_comes", process_that_never_comes),
+        Trial::test("meeting::two_jobs_with_one_name", two_jobs_with_one_name),
+        Trial::test("meeting::names_that_cannot_be", names_that_cannot_be),
+        Trial::test("meeting::settings_that_differ", settings_that_differ),
+        Trial::test("meeting::two_versions", two_versions),
+        Trial::test("meeting::strangers_do_no_harm", strangers_do_no_harm),
+        Trial::test("meeting::exchange_that_fails", exchange_that_fails),
+        Trial::test("meeting::pes_of_one_process", pes_of_one_process),
+        Trial::test("meeting::two_users", two_users),
+        Trial::test("meeting::two_namespaces", two_namespaces),
+    ]
+}
+
+/// Runs these processes of a job at the same time, which all must fail soon with these words.
+fn all_fail(commands: Vec<Command>, words: &[&str]) -> Result<(), Failed> {
+    let all: Vec<Running> = commands.into_iter().map(spawn).collect();
+    all.into_iter().map(Running::ended).try_for_each(|ended| ended.fails(words))
+}
+
+fn sizes_that_differ() -> Result<(), Failed> {
+    let name = new_name();
+    let one = command(&name, [0, 2], LONG, &["sums"]);
+    let other = command(&name, [1, 3], LONG, &["sums"]);
+    all_fail(vec![one, other], &["job of 2 PEs", "one of 3", "give all the same size"])
+}
+
+fn rank_twice() -> Result<(), Failed> {
+    let name = new_name();
+    let of = |rank| command(&name, [rank, 3], LONG, &["sums"]);
+    all_fail(vec![of(0), of(1), of(1)], &["both want to be PE 1"])
+}
+
+fn rank_beyond_size() -> Result<(), Failed> {
+    let of = |numbers| vec![command(&new_name(), numbers, LONG, &["sums"])];
+    all_fail(of([3, 3]), &["PE 3 is not in the team"])?;
+    all_fail(of([0, 0]), &["at least one PE"])?;
+    all_fail(of([0, 5000]), &["5000 PEs are too many"])?;
+    all_fail(vec![command(&new_name(), [0, 1], LONG, &["pool"])], &["Job::threads"])
+}
+
+fn process_that_never_comes() -> Result<(), Failed> {
+    let name = new_name();
+    let of = |rank| command(&name, [rank, 4], SHORT, &["sums"]);
+    all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not come within 500ms", &name])
+}
+
+fn two_jobs_with_one_name() -> Result<(), Failed> {
+    let name = new_name();
+    let mut first: Vec<Running> =
+        (0..2).map(|rank| start(&name, [rank, 2], LONG, &["waits"])).collect();
+    first.iter_mut().for_each(|one| one.prints(b'w'));
+    let of = |rank| command(&name, [rank, 2], SHORT, &["sums"]);
+    let in_use = ["in use for 500ms by a job that is complete"];
+    all_fail(vec![of(0), of(1)], &in_use)?;
+    // A job that may wait longer gets the name when the first one ends.
+    let later: Vec<Running> = (0..2).map(|rank| start(&name, [rank, 2], LONG, &["sums"])).collect();
+    thread::sleep(Duration::from_millis(50));
+    first.iter_mut().for_each(|one| drop(one.stdin()));
+    let first: Vec<Ended> = first.into_iter().map(Running::ended).collect();
+    all_work(&first, "")?;
+    let later: Vec<Ended> = later.into_iter().map(Running::ended).collect();
+    all_work(&later, "sum 1")
+}
+
+fn names_that_cannot_be() -> Result<(), Failed> {
+    for name in [String::new(), "x".repeat(91), "a\0b".to_owned()] {
+        let ended = Job::processes(Rank(0), 1, Rendezvous::name(name)).run(|_| Ok(()));
+        let error = ended.expect_err("no such name").to_string();
+        if !error.contains("1 to 90 are allowed") {
+            return Err(error.into());
+        }
+    }
+    let name = "x".repeat(90);
+    Ok(Job::processes(Rank(0), 1, Rendezvous::name(name)).run(|_| Ok(())).map(drop)?)
+}
+
+fn settings_that_differ() -> Result<(), Failed> {
+    let name = new_name();
+    let of = |rank, bytes: &str| command(&name, [rank, 2], LONG, &["heap", bytes]);
+    let words = ["bytes of the heap must be the same", "PE 0 has 65536, and PE 1 has 131072"];
+    all_fail(vec![of(0, "65536"), of(1, "131072")], &words)
+}
+
+/// Returns the beginning of what a process of another version says: its rank and size in a job.
+fn foreign_greeting([rank, pes]: [u32; 2]) -> Vec<u8> {
+    let mut greeting = b"consort1".to_vec();
+    greeting.extend(7_u64.to_le_bytes());
+    let mut version = b"9.8.7".to_vec();
+    version.resize(24, 0);
+    greeting.extend(version);
+    greeting.extend([rank, pes, 4321].iter().flat_map(|number| number.to_le_bytes()));
+    greeting
+}
+
+/// Connects to the process that has the name of a job.
+fn connect(name: &str) -> UnixStream {
+    wait_until_taken(name);
+    let address = SocketAddr::from_abstract_name(format!("consort/{name}")).expect("an address");
+    UnixStream::connect_addr(&address).expect("it listens")
+}
+
+fn send(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
+    stream.write_all(&u32::try_from(frame.len()).expect("a short frame").to_le_bytes())?;
+    stream.write_all(frame)
+}
+
+fn two_versions() -> Result<(), Failed> {
+    let name = new_name();
+    let first = start(&name, [0, 2], LONG, &["sums"]);
+    let mut other = connect(&name);
+    send(&mut other, &foreign_greeting([1, 2]))?;
+    let mut reply = Vec::new();
+    other.read_to_end(&mut reply)?;
+    let words = "PE 1 (process 4321) has 9.8.7: build all with the same version";
+    first.ended().fails(&[words])?;
+    match String::from_utf8_lossy(&reply).contains(words) {
+        true => Ok(()),
+        false => Err(format!("{reply:?}").into()),
+    }
+}
+
+/// Connections of others than processes of the job do not disturb it.
+fn strangers_do_no_harm() -> Result<(), Failed> {
+    let name = new_name();
+    let first = start(&name, [0, 2], LONG, &["sums"]);
+    let _silent = connect(&name);
+    drop(connect(&name));
+    send(&mut connect(&name), b"who are you?")?;
+    connect(&name).write_all(&[255; 64])?;
+    send(&mut connect(&name), &foreign_greeting([1, 2])[..20])?;
+    let second = start(&name, [1, 2], LONG, &["sums"]);
+    all_work(&[first.ended(), second.ended()], "sum 1")
+}
+
+/// Returns the error of a job of two processes that exchange bytes in this way.
+fn error_of(
+    exchange: impl FnMut(&[u8]) -> Result<Vec<Vec<u8>>, &'static str> + Send + 'static,
+) -> String {
+    let job = Job::processes(Rank(0), 2, Rendezvous::all_gather(exchange));
+    job.run(|_| Ok(())).expect_err("they do not meet").to_string()
+}
+
+fn exchange_that_fails() -> Result<(), Failed> {
+    let errors = [
+        (error_of(|_| Err("no network")), "the processes of the job did not meet: no network"),
+        (error_of(|own| Ok(vec![own.to_vec()])), "returned the bytes of 1 processes"),
+        (error_of(|_| Ok(vec![b"something".to_vec(); 2])), "bytes that no process of the job"),
+        (error_of(|own| Ok(vec![own.to_vec(); 2])), "wants to be PE 0 and PE 0"),
+    ];
+    match errors.iter().find(|(error, words)| !error.contains(words)) {
+        None => Ok(()),
+        Some(other) => Err(format!("{other:?}").into()),
+    }
+}
+
+/// Threads that act as processes are refused: each PE must be a process.
+fn pes_of_one_process() -> Result<(), Failed> {
+    let name = new_name();
+    let run = |rank| {
+        let job = Job::processes(Rank(rank), 2, Rendezvous::name(&*name).timeout(LONG));
+        job.run(|_| Ok(())).expect_err("it is one process").to_string()
+    };
+    let errors = thread::scope(|scope| {
+        [0, 1].map(|rank| scope.spawn(move || run(rank))).map(|thread| thread.join())
+    });
+    let all = errors.iter().flatten();
+    match all.filter(|error| error.contains("use Job::threads")).count() {
+        2 => Ok(()),
+        _ => Err(format!("{errors:?}").into()),
+    }
+}
+
+/// The number of a user that no process needs to be.
+const NOBODY: u32 = 65_534;
+
+/// Returns whether this test can start processes of another user, and enter another namespace.
+fn can_be_others() -> bool {
+    let is_well = |command: &mut Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        geteuid().is_root() && command.status().is_ok_and(|status| status.success())
+    };
+    let can = env::current_exe()
+        .is_ok_and(|own| is_well(Command::new(own).arg("--list").uid(NOBODY)))
+        && is_well(Command::new("unshare").args(["-p", "-f", "true"]));
+    if !can {
+        println!("skipped: only root may start processes of other users and namespaces");
+    }
+    can
+}
+
+fn two_users() -> Result<(), Failed> {
+    if !can_be_others() {
+        return Ok(());
+    }
+    for foreign in [0, 1] {
+        let name = new_name();
+        let of = |rank: u32| {
+            let mut command = command(&name, [rank, 2], SHORT, &["sums"]);
+            if rank == foreign {
+                command.uid(NOBODY);
+            }
+            spawn(command)
+        };
+        let first = of(0);
+        wait_until_taken(&name);
+        of(1)
+            .ended()
+            .fails(&["is in use by process", "only processes of one user share memory"])?;
+        first.ended().fails(&["PE 1 did not come within 500ms"])?;
+    }
+    Ok(())
+}
+
+fn two_namespaces() -> Result<(), Failed> {
+    if !can_be_others() {
+        return Ok(());
+    }
+    let name = new_name();
+    let first = start(&name, [0, 2], LONG, &["sums"]);
+    let inner = command(&name, [1, 2], LONG, &["sums"]);
+    let mut outer = Command::new("unshare");
+    outer.args(["-p", "-f"]).arg(inner.get_program()).args(inner.get_args());
+    outer.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let words = ["share no memory, because the PID namespace"];
+    spawn(outer).ended().fails(&words)?;
+    first.ended().fails(&words)
+}

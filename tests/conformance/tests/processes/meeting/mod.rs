@@ -1,0 +1,22 @@
+//! Jobs of processes that no launcher of Consort has started: they meet by a name, or exchange bytes
+//! in another way.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `running` | starts processes, and checks how they end |
+//! | `programs` | what the processes do |
+//! | `starts`, `ends`, `bad_input` | the tests |
+
+mod bad_input;
+mod ends;
+mod programs;
+mod running;
+mod starts;
+
+use libtest_mimic::Trial;
+
+pub(crate) use programs::{arguments, run};
+
+pub(crate) fn tests() -> impl Iterator<Item = Trial> {
+    starts::tests().into_iter().chain(ends::tests()).chain(bad_input::tests())
+}
