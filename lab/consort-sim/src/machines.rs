@@ -9,9 +9,10 @@
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
 //! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of
 //!    machines;
-//! 3. `provenance`: the numbers that are assumed or fitted;
+//! 3. `provenance`: the numbers that are assumed or fitted; `changes`: other values for them;
 //! 4. `model`: the parameters of each machine for estimates.
 
+mod changes;
 mod cluster;
 mod coherent;
 mod layout;

@@ -11,8 +11,10 @@ use consort_console::{
     report::Findings,
     require,
     results::Results,
+    usage,
 };
 use std::{
+    collections::BTreeSet,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -21,7 +23,7 @@ use crate::{
     claims::{self, CLAIMS, Claim},
     figures::{experiment::Outcome, quantity::Quantity},
 };
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     environment::Switches,
@@ -29,6 +31,7 @@ use consort_bench::{
     units::{counted, in_a_line},
 };
 use consort_report::Document;
+use consort_sim::machines::Machine;
 
 use text::{in_brief, in_full, is_simulated};
 
@@ -48,6 +51,7 @@ Examples:
   consort-lab reproduce G5 --pes 4                  with 4 PEs
   consort-lab reproduce H5 --here                   only measurements here
   consort-lab reproduce P4 --json                   one figure per line
+  consort-lab reproduce T7 --set scc.serve_ns=13    what a parameter decides
   consort-lab reproduce --all --report claims.html  all in full, for a browser";
 
 /// Run papers' experiments on this machine and compare with the papers' figures; without a claim,
@@ -64,6 +68,10 @@ pub(crate) struct Reproduce {
     /// Only measure on this machine: do not simulate the papers' machines
     #[arg(long)]
     here: bool,
+    /// Simulate a paper's machine with another value of a parameter; may be repeated
+    #[arg(long = "set", value_name = "MACHINE.PARAMETER=VALUE", value_parser = change,
+        conflicts_with = "here")]
+    changes: Vec<Change>,
     /// Number of PEs, in place of the number that suits a claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
@@ -84,6 +92,38 @@ impl std::fmt::Debug for Named {
     }
 }
 
+/// A parameter of a machine with another value, in TOML.
+#[derive(Clone, Debug)]
+struct Change {
+    machine: String,
+    parameter: String,
+    value: String,
+}
+
+/// Parses a change, as in `scc.serve_ns=12`.
+fn change(text: &str) -> Result<Change, &'static str> {
+    let split = text.split_once('=').and_then(|(names, value)| {
+        let (machine, parameter) = names.split_once('.')?;
+        let [machine, parameter, value] = [machine, parameter, value].map(str::to_owned);
+        Some(Change { machine, parameter, value })
+    });
+    split.ok_or("expected a machine, a parameter and a value, as in scc.serve_ns=12")
+}
+
+/// Makes simulations use these values.
+fn apply(changes: &[Change]) -> Result<()> {
+    let machines: BTreeSet<&str> = changes.iter().map(|change| &*change.machine).collect();
+    for machine in machines {
+        let its = changes.iter().filter(|change| change.machine == machine);
+        let its: Vec<_> = its.map(|change| (&*change.parameter, &*change.value)).collect();
+        let changed = Machine::changed(machine, &its);
+        let changed =
+            changed.map_err(|error| usage::invalid_argument(format!("--set: {error}")))?;
+        ensure!(changed.replace_shipped(), "--set: {machine} is no built-in machine");
+    }
+    Ok(())
+}
+
 /// Parses the name of a claim, in upper or lower case.
 fn named() -> impl TypedValueParser<Value = Named> {
     let values = CLAIMS.iter().map(|claim| PossibleValue::new(claim.id).help(claim.about));
@@ -98,6 +138,7 @@ impl Reproduce {
     /// When options are out of range, a job fails, or the output file cannot be written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         self.results.check()?;
+        apply(&self.changes)?;
         let claims = self.claims();
         let claims = || claims.iter().copied();
         let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
@@ -164,7 +205,11 @@ impl Reproduce {
         let evaluated = claim.evaluate(self.pes, budget, whole, simulates, stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
-            outcome
+            let with = self.changes.iter().map(|it| {
+                let Change { machine, parameter, value } = it;
+                format!("; with {machine}.{parameter} = {value}")
+            });
+            Outcome { verdict: outcome.verdict + &with.collect::<String>(), ..outcome }
         }))
     }
 
