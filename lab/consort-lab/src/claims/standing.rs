@@ -145,7 +145,7 @@ mod tests {
 
     figures! { _FIGURES of "T2", "": "us":
         TIME("time", A == 10.0)
-        LINE_K7("1 line", SCC == 16.6)
+        LINE_BINOMIAL("1 line", SCC == 16.6)
         "x":
         GAIN("gain", A == 2.0)
         LEAST("least", A >= 2.0)
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_fitted_figure_counts_if_it_is_missed() {
-        let fitted = |value| LINE_K7.on(SCC).simulated_as_fitted(value);
+        let fitted = |value| LINE_BINOMIAL.on(SCC).simulated_as_fitted(value);
         let met = Standing::simulated(&[fitted(16.0)]);
         assert_eq!((met.count(), met.fitted, met.word()), (0, 1, "-"));
         let missed = Standing::simulated(&[fitted(30.0)]);
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn a_figure_counts_once() {
         // Raw and fitted: both must be met.
-        let raw = LINE_K7.on(SCC).simulated(8.0);
-        let both = Standing::simulated(&[raw, LINE_K7.on(SCC).simulated_as_fitted(16.0)]);
+        let raw = LINE_BINOMIAL.on(SCC).simulated(8.0);
+        let both = Standing::simulated(&[raw, LINE_BINOMIAL.on(SCC).simulated_as_fitted(16.0)]);
         assert_eq!((both.met, both.fitted, &*both.missed), (0, 0, &["1 line".to_owned()][..]));
         // Numbers of PEs.
         let gains = [(16, 2.1), (64, 2.0)];

@@ -195,7 +195,7 @@ mod tests {
         VALUE("value", A == 1774.0)
         MOST("most", A <= 2.0)
         LEAST("least", A >= 2.0)
-        LINE_K7("1 line", SCC == 16.6)
+        LINE_BINOMIAL("1 line", SCC == 16.6)
     }
 
     #[test]
@@ -215,11 +215,14 @@ mod tests {
         let values = |one: Quantity| (one.simulated, one.fitted);
         let (is_simulated, is_fitted) = ((Some(3.0), None), (None, Some(3.0)));
         // The overhead of a call is fitted to it, and is used only on request.
-        assert_eq!(values(LINE_K7.on(SCC).simulated(3.0)), is_simulated);
-        assert_eq!(values(LINE_K7.on(SCC).simulated_as_fitted(3.0)), is_fitted);
-        assert_eq!(values(LINE_K7.on(SCC).with_pes(32).simulated_as_fitted(3.0)), is_fitted);
-        assert_eq!(values(LINE_K7.on(BARCELONA).simulated_as_fitted(3.0)), is_simulated);
-        assert_eq!(values(LINE_K7.on(SCC).unpublished().simulated_as_fitted(3.0)), is_simulated);
+        assert_eq!(values(LINE_BINOMIAL.on(SCC).simulated(3.0)), is_simulated);
+        assert_eq!(values(LINE_BINOMIAL.on(SCC).simulated_as_fitted(3.0)), is_fitted);
+        assert_eq!(values(LINE_BINOMIAL.on(SCC).with_pes(32).simulated_as_fitted(3.0)), is_fitted);
+        assert_eq!(values(LINE_BINOMIAL.on(BARCELONA).simulated_as_fitted(3.0)), is_simulated);
+        assert_eq!(
+            values(LINE_BINOMIAL.on(SCC).unpublished().simulated_as_fitted(3.0)),
+            is_simulated
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Integration tests of the command `consort-lab`.
 
 mod calibrate;
+mod fitted;
 mod gallery;
 mod interrupts;
 mod machines;

@@ -25,11 +25,16 @@ impl Figures {
         figure[key].as_f64().expect(key)
     }
 
-    #[track_caller]
-    fn simulated(&self, quantity: &str, range: std::ops::RangeInclusive<f64>) {
+    /// Returns a simulated figure, whether it was fitted or not.
+    fn value(&self, quantity: &str) -> f64 {
         let figure = self.0.iter().find(|figure| figure["quantity"] == quantity).expect(quantity);
         let key = if figure["fitted"].is_null() { "simulated" } else { "fitted" };
-        let simulated = self.number(quantity, key);
+        self.number(quantity, key)
+    }
+
+    #[track_caller]
+    fn simulated(&self, quantity: &str, range: std::ops::RangeInclusive<f64>) {
+        let simulated = self.value(quantity);
         assert!(range.contains(&simulated), "{quantity}: {simulated}, not in {range:?}");
     }
 }
@@ -37,8 +42,7 @@ impl Figures {
 #[test]
 fn t2_latency() {
     let figures = Figures::of("T2");
-    let raw = |what| figures.number(what, "simulated");
-    assert!(raw("1 line, k=7") < raw("1 line, binomial"));
+    assert!(figures.value("1 line, k=7") < figures.value("1 line, binomial"));
     figures.simulated("1 line, k=7, fitted", 0.85 * 16.6..=1.15 * 16.6);
     figures.simulated("1 line, binomial, fitted", 0.85 * 21.6..=1.15 * 21.6);
     for lines in [96, 144, 192] {
@@ -126,7 +130,7 @@ mod night {
         // slows one source down, but serves many.
         let reached = |sources: u32, k: u32| {
             let plural = if sources == 1 { "" } else { "s" };
-            figures.number(&format!("{sources} source{plural}, k={k}, fair, fitted"), "simulated")
+            figures.value(&format!("{sources} source{plural}, k={k}, fair, fitted"))
         };
         for k in [7, 47] {
             assert!(reached(5, k) > 1.3 * reached(1, k), "k={k}");

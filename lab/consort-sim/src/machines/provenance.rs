@@ -210,7 +210,7 @@ mod tests {
         assert!(scc.counts.published > 15, "{scc:?}");
         let is_fitted = |id| [false, true].map(|all| scc.is_fitted_to(id, all));
         assert_eq!(is_fitted("T7.PUTS_SPREAD"), [true; 2]);
-        assert_eq!(is_fitted("T2.LINE_K7"), [false, true], "by the overhead of a call");
+        assert_eq!(is_fitted("T2.LINE_BINOMIAL"), [false, true], "by the overhead of a call");
         assert_eq!(is_fitted("T7.PUTS"), [false; 2]);
         assert!(scc.in_words().contains("1 assumed and 6 fitted"), "{}", scc.in_words());
     }

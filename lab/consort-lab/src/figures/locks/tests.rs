@@ -153,7 +153,7 @@ fn backoff_and_streaming_stores_gain() {
         if machine == XEON {
             within(with_backoff / base, 3.0, 12.0);
             within(streaming / base, 1.75, 7.0);
-            assert!(both / streaming > 1.3, "{both} and {streaming}");
+            assert!(both / streaming > 1.2, "{both} and {streaming}");
             within(long, 1.05_f64.max(1.84 / 2.0), streaming / base);
         } else {
             within(with_backoff / base, 1.01, 4.0);
