@@ -45,6 +45,10 @@ pub struct Figure {
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
+    /// The mean, where a few long times matter to the whole.
+    pub mean_ns: Option<f64>,
+    /// The processor time of all threads, in seconds per second.
+    pub busy_cores: Option<f64>,
     /// The number of blocks.
     pub reps: usize,
     /// The number of launches that the blocks come from, if the interval is over launches.

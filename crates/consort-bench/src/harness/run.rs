@@ -240,10 +240,11 @@ mod tests {
     use super::{super::session::Block, *};
     use crate::query_json::sums;
 
-    const KEYS: [&str; 24] = [
+    const KEYS: [&str; 26] = [
         "algorithm",
         "arrival",
         "bench",
+        "busy_cores",
         "bytes",
         "c2c_class",
         "c2c_ns",
@@ -251,6 +252,7 @@ mod tests {
         "ci95_ns",
         "fabric",
         "launches",
+        "mean_ns",
         "median_ns",
         "memcpy_gbps",
         "mode",

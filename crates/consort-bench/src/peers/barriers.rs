@@ -7,9 +7,6 @@ use std::cell::UnsafeCell;
 
 /// A barrier of a fixed number of threads.
 pub(super) trait Barrier: Sync {
-    /// The name of its library.
-    const NAME: &'static str;
-
     /// Returns when all threads have called it.
     ///
     /// # Safety
@@ -20,8 +17,6 @@ pub(super) trait Barrier: Sync {
 pub(super) use std::sync::Barrier as StdBarrier;
 
 impl Barrier for StdBarrier {
-    const NAME: &'static str = "std";
-
     unsafe fn wait(&self, _rank: u32) {
         StdBarrier::wait(self);
     }
@@ -50,8 +45,6 @@ impl HurdlesBarrier {
 }
 
 impl Barrier for HurdlesBarrier {
-    const NAME: &'static str = "hurdles";
-
     unsafe fn wait(&self, rank: u32) {
         let handle = self.handles[rank as usize].0.get();
         // SAFETY: the caller ensures that no other thread uses this rank, and the reference does
@@ -98,8 +91,6 @@ mod pthread {
     }
 
     impl Barrier for PthreadBarrier {
-        const NAME: &'static str = "pthread";
-
         unsafe fn wait(&self, _rank: u32) {
             // SAFETY: the barrier was initialised in `new` and has not moved since. It is destroyed
             // only when no reference to it is left.

@@ -194,6 +194,26 @@ impl CompiledProgram {
         output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)?;
         Ok(Self { path, _folder: folder })
     }
+
+    /// As [`CompiledProgram::new`], with the compiler of this name in `PATH`. `library` and
+    /// `packages` say what the source needs, and which Debian packages contain that.
+    ///
+    /// # Errors
+    /// Also if there is no compiler.
+    pub(super) fn by(
+        compiler: &str,
+        options: &[&str],
+        source: &str,
+        [library, packages]: [&str; 2],
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        let advice = || format!("on Debian, install {packages}");
+        let found = find_program(Path::new(compiler))
+            .with_context(|| format!("no {compiler} in PATH: {}", advice()))?;
+        Self::new(Command::new(found).args(options), source, stop).with_context(|| {
+            format!("{compiler} cannot compile a program with {library} ({})", advice())
+        })
+    }
 }
 
 #[cfg(test)]

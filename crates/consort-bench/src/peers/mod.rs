@@ -5,10 +5,12 @@
 //! 3. [`openmp`]: the threads of the C compilers, likewise;
 //! 4. [`programs`]: the launches of both between the rounds of a run; `printed`: their output;
 //!    `commands`: how they are compiled and run;
-//! 5. [`openshmem`]: this project's OpenSHMEM library next to another one.
+//! 5. [`fork_join`]: threads that run parallel regions, behind one trait;
+//! 6. [`openshmem`]: this project's OpenSHMEM library next to another one.
 
 mod barriers;
 pub mod commands;
+pub mod fork_join;
 pub mod mpi;
 pub mod openmp;
 pub mod openshmem;

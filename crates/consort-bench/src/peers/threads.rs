@@ -56,9 +56,9 @@ pub trait Peer: Sync {
 pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     vec![
         #[cfg(target_os = "linux")]
-        Box::new(Team::new(pes, PthreadBarrier::new(pes))),
-        Box::new(Team::new(pes, StdBarrier::new(pes as usize))),
-        Box::new(Team::new(pes, HurdlesBarrier::new(pes))),
+        Box::new(Team::new("pthread", pes, PthreadBarrier::new(pes))),
+        Box::new(Team::new("std", pes, StdBarrier::new(pes as usize))),
+        Box::new(Team::new("hurdles", pes, HurdlesBarrier::new(pes))),
     ]
 }
 
@@ -75,13 +75,14 @@ struct Published(AtomicPtr<u8>);
 
 /// Threads with a barrier. Only [`peers`] creates it, so P1 and P2 hold.
 struct Team<B> {
+    name: &'static str,
     barrier: B,
     published: Box<[Published]>,
 }
 
 impl<B: Barrier> Team<B> {
-    fn new(pes: u32, barrier: B) -> Team<B> {
-        Team { barrier, published: (0..pes).map(|_| Published::default()).collect() }
+    fn new(name: &'static str, pes: u32, barrier: B) -> Team<B> {
+        Team { name, barrier, published: (0..pes).map(|_| Published::default()).collect() }
     }
 
     fn wait(&self, rank: u32) {
@@ -98,7 +99,7 @@ impl<B: Barrier> Team<B> {
 
 impl<B: Barrier> Peer for Team<B> {
     fn name(&self) -> &'static str {
-        B::NAME
+        self.name
     }
 
     fn barrier(&self, rank: u32) {

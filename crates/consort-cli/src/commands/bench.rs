@@ -15,6 +15,7 @@ mod compare;
 mod container;
 mod counting;
 mod critical_sections;
+mod fork_join;
 mod look_up;
 mod online;
 mod openshmem;
@@ -33,7 +34,7 @@ use clap::{Args, Subcommand};
 use consort::tune::Collective;
 use consort_bench::{
     harness::Pattern,
-    workloads::{counting::Workload, critical_sections::Subject},
+    workloads::{counting::Workload, critical_sections::Subject, fork_join::ForkJoinProgram},
 };
 use consort_console::refuse;
 
@@ -42,6 +43,7 @@ use collective::CollectiveBench;
 use container::ContainerBench;
 use counting::CountingBench;
 use critical_sections::CounterBench;
+use fork_join::ForkJoinBench;
 use look_up::LookUpBench;
 use online::OnlineBench;
 use openshmem::OpenShmemBench;
@@ -65,6 +67,7 @@ enum BenchSubject {
     PointToPoint(PointToPointBench),
     Counting(CountingBench),
     Region(RegionBench),
+    ForkJoin(ForkJoinBench),
     Sharing(SharingBench),
     Overlap(OverlapBench),
     Online(OnlineBench),
@@ -95,6 +98,7 @@ impl Bench {
             BenchSubject::PointToPoint(bench) => bench.run(),
             BenchSubject::Counting(bench) => bench.run(),
             BenchSubject::Region(bench) => bench.run(),
+            BenchSubject::ForkJoin(bench) => bench.run(),
             BenchSubject::Sharing(bench) => bench.run(),
             BenchSubject::Overlap(bench) => bench.run(),
             BenchSubject::Online(bench) => bench.run(),
@@ -112,10 +116,11 @@ impl Bench {
 /// Rejects an unknown subcommand, and names the one that takes this word as its argument.
 fn refuse_subject(words: &[OsString]) -> Result<ExitCode> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    let takes: [(&str, bool); 4] = [
+    let takes: [(&str, bool); 5] = [
         ("collective", word.parse::<Collective>().is_ok()),
         ("point-to-point", word.parse::<Pattern>().is_ok()),
         ("counting", word.parse::<Workload>().is_ok()),
+        ("fork-join", word.parse::<ForkJoinProgram>().is_ok()),
         ("container", container::KINDS.iter().any(|kind| kind.name() == word)),
     ];
     match takes.into_iter().find(|(_, takes)| *takes) {

@@ -1,6 +1,7 @@
 //! `consort bench`, from the outside, with the smallest budgets.
 
 mod critical_sections;
+mod fork_join;
 mod mpi;
 mod openmp;
 mod openshmem;
@@ -60,7 +61,7 @@ fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-const FIGURE: [&str; 25] = [
+const FIGURE: [&str; 27] = [
     "bench",
     "fabric",
     "launches",
@@ -77,6 +78,8 @@ const FIGURE: [&str; 25] = [
     "median_ns",
     "ci95_ns",
     "p99_ns",
+    "mean_ns",
+    "busy_cores",
     "reps",
     "peer",
     "ratio_to_limit",

@@ -40,6 +40,7 @@ fn interrupted_benchmark_shows_partial_results() {
         "bench look-up --budget 600 --json",
         "bench overlap --bytes 8 --pes 2 --budget 600 --json",
         "bench region --pes 3 --budget 600 --json",
+        "bench fork-join nbody --threads 2 --budget 600 --json",
         "bench sharing --pes 3 --budget 600 --json",
         "bench lock --threads 2 --budget 600 --json",
     ] {

@@ -5,13 +5,13 @@
 //! has a core, they are bound to the cores in the caller's list. The compiler's library, or its
 //! environment variables, decide everything else.
 
-use std::{path::Path, process::Command, sync::atomic::AtomicBool, time::Duration};
+use std::{process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context, Result};
 use consort_machine::affinity::CpuId;
 
 use crate::peers::{
-    commands::{CompiledProgram, PATIENCE, find_program, output},
+    commands::{CompiledProgram, PATIENCE, output},
     printed::PrintedOutput,
 };
 
@@ -96,14 +96,8 @@ impl OpenMp {
     /// # Errors
     /// If there is no compiler, or it has no OpenMP.
     pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
-        let (name, packages) = (library.compiler(), library.packages());
-        let advice = || format!("on Debian, install {packages}");
-        let compiler = find_program(Path::new(name))
-            .with_context(|| format!("no {name} in PATH: {}", advice()))?;
-        let program = CompiledProgram::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
-            .with_context(|| {
-                format!("{name} cannot compile a program with OpenMP ({})", advice())
-            })?;
+        let needs = ["OpenMP", library.packages()];
+        let program = CompiledProgram::by(library.compiler(), &OPTIONS, SOURCE, needs, stop)?;
         let versions = output(&mut Command::new(&program.path), PATIENCE, stop)?;
         let printed = PrintedOutput::read(&versions, &[])?;
         let compiler = printed.library.context("the program does not name its compiler")?;

@@ -1,0 +1,24 @@
+//! Programs made of parallel regions, each as a whole, with Consort and with other libraries.
+//!
+//! 1. `parts`: regions whose ranks write parts of an array;
+//! 2. `empty`, `nbody`, `tick`, `decode`, `graph`: the programs, each written once;
+//! 3. `region_program`: their trait; `program`: their names and their check against one thread;
+//! 4. `launch`: one program with one library, in a process;
+//! 5. `race`: launches of all libraries in turn; `table`: the readable results.
+
+mod decode;
+mod empty;
+mod graph;
+mod launch;
+mod nbody;
+mod parts;
+mod program;
+mod race;
+mod region_program;
+mod table;
+mod tick;
+
+pub use launch::take_part;
+pub use program::ForkJoinProgram;
+pub use race::{NativeLibraries, Race, Results};
+pub use table::show;

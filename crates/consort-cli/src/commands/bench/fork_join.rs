@@ -1,0 +1,102 @@
+//! `consort bench fork-join`: programs of parallel regions, with Consort and with other libraries.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use consort_bench::{
+    harness::Figure,
+    page::Page,
+    peers::fork_join::{RUNTIMES, Runtime, runtime},
+    workloads::fork_join::{ForkJoinProgram, NativeLibraries, Race, Results, show, take_part},
+};
+use consort_console::{args, interrupt, output, output::progress::Progress};
+
+use super::presenter::{OutputOptions, usual_pes};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort bench fork-join nbody                     small bodies of work
+  consort bench fork-join empty graph --peers consort,rayon";
+
+/// Time whole programs of parallel regions, next to other libraries
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+// The help fits a screen without it.
+#[command(mut_arg("until_decided", |option| option.hide(true)))]
+pub(super) struct ForkJoinBench {
+    /// Programs [default: all but decode-large]
+    #[arg(value_name = "PROGRAM", value_parser = program())]
+    programs: Vec<ForkJoinProgram>,
+    /// Threads [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    threads: Option<u32>,
+    /// Libraries, as in consort,rayon [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer())]
+    peers: Vec<&'static Runtime>,
+    /// Perform one launch of a measurement
+    #[arg(long, value_name = "JSON", hide = true)]
+    launch: Option<String>,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Reads the name of a program.
+fn program() -> impl TypedValueParser<Value = ForkJoinProgram> {
+    PossibleValuesParser::new(ForkJoinProgram::EVERY.map(ForkJoinProgram::name))
+        .try_map(|name| name.parse::<ForkJoinProgram>())
+}
+
+/// Reads the name of a library.
+fn peer() -> impl TypedValueParser<Value = &'static Runtime> {
+    let names = RUNTIMES.iter().map(|runtime| runtime.name);
+    PossibleValuesParser::new(names).try_map(|name| runtime(&name).ok_or("unknown library"))
+}
+
+impl ForkJoinBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        if let Some(launch) = &self.launch {
+            output::print_as_it_is(&(take_part(launch)? + "\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let threads = self.threads.unwrap_or_else(usual_pes);
+        let programs = match &self.programs[..] {
+            [] => &usual_programs(),
+            programs => programs,
+        };
+        let runtimes = match &self.peers[..] {
+            [] => &RUNTIMES.iter().collect::<Vec<_>>(),
+            runtimes => runtimes,
+        };
+        self.output.run(threads, |presenter| {
+            let stop = &*presenter.measurement.stop;
+            let progress = Progress::new("fork-join");
+            let native = &NativeLibraries::compile(runtimes, stop);
+            let count = programs.len();
+            let budget = presenter.budget / u32::try_from(count).unwrap_or(u32::MAX);
+            let of = |(index, &program): (usize, &ForkJoinProgram)| {
+                progress.show(index as f64 / count as f64);
+                Race { program, runtimes, native, threads, budget, stop }.run()
+            };
+            let all = programs.iter().enumerate().take_while(|_| !interrupt::is_set(stop));
+            let all: Vec<Results> = all.map(of).collect();
+            drop(progress);
+            let is_measured = all.iter().any(|results| !results.is_empty());
+            ensure!(
+                is_measured || !interrupt::is_set(stop),
+                "nothing was measured: {}",
+                interrupt::why_nothing(stop)
+            );
+            let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
+            let mut page = Page::default();
+            show(&mut page, &all);
+            presenter.show(&figures, &page)?;
+            Ok("each program needs a launch with each library".to_owned())
+        })
+    }
+}
+
+fn usual_programs() -> Vec<ForkJoinProgram> {
+    let every = ForkJoinProgram::EVERY.into_iter();
+    every.filter(|program| *program != ForkJoinProgram::DecodeLarge).collect()
+}
