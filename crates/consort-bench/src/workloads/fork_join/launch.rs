@@ -17,6 +17,7 @@ use consort_machine::{affinity::CpuId, usage::processor_time};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    condition::{ARGUMENTS, BUSY, enter, stay_busy},
     program::{ForkJoinProgram, check},
     region_program::RegionProgram,
 };
@@ -25,8 +26,6 @@ use crate::peers::{
     fork_join::{ForkJoin, ThreadPlacement, runtime},
 };
 
-/// The arguments before a launch.
-const ARGUMENTS: [&str; 3] = ["bench", "fork-join", "--launch"];
 /// The most samples that a launch prints: every n-th, if there are more.
 const MOST_SAMPLES: usize = 2000;
 /// The share of the time that goes to warming up.
@@ -46,6 +45,8 @@ pub(super) struct ProgramLaunch {
     pub(super) time: Duration,
     /// The compiled library, if the way needs one.
     pub(super) library: Option<PathBuf>,
+    /// The control group that the process enters.
+    pub(super) group: Option<PathBuf>,
 }
 
 /// The results of a launch.
@@ -60,11 +61,15 @@ pub(super) struct LaunchOutcome {
 }
 
 /// Takes part in a measurement: performs the launch that the JSON text describes, and returns the
-/// results as JSON.
+/// results as JSON; or keeps a core busy until the parent process ends.
 ///
 /// # Errors
 /// If the text does not describe a launch, the library cannot be used, or its results are wrong.
 pub fn take_part(text: &str) -> Result<String> {
+    if text == BUSY {
+        stay_busy();
+        return Ok(String::new());
+    }
     let launch: ProgramLaunch = serde_json::from_str(text).context("this is not a launch")?;
     Ok(serde_json::to_string(&launch.perform()?)?)
 }
@@ -85,6 +90,7 @@ impl ProgramLaunch {
     }
 
     fn perform(&self) -> Result<LaunchOutcome> {
+        self.group.as_deref().map(enter).transpose()?;
         let cpus = self.cpus.as_ref().map(|cpus| cpus.iter().copied().map(CpuId).collect());
         let library = self.library.clone();
         let placement = ThreadPlacement { threads: self.threads, cpus, library };
@@ -138,6 +144,7 @@ mod tests {
             cpus: None,
             time: Duration::from_millis(5),
             library: None,
+            group: None,
         };
         let text = take_part(&serde_json::to_string(&launch).unwrap()).unwrap();
         let outcome: LaunchOutcome = serde_json::from_str(&text).unwrap();

@@ -3,9 +3,11 @@
 //! 1. `parts`: regions whose ranks write parts of an array;
 //! 2. `empty`, `nbody`, `tick`, `decode`, `graph`: the programs, each written once;
 //! 3. `region_program`: their trait; `program`: their names and their check against one thread;
-//! 4. `launch`: one program with one library, in a process;
-//! 5. `race`: launches of all libraries in turn; `table`: the readable results.
+//! 4. `condition`: other work on the cores, more threads, or a quota;
+//! 5. `launch`: one program with one library, in a process;
+//! 6. `race`: launches of all libraries in turn; `table`: the readable results.
 
+mod condition;
 mod decode;
 mod empty;
 mod graph;
@@ -18,6 +20,7 @@ mod region_program;
 mod table;
 mod tick;
 
+pub use condition::Condition;
 pub use launch::take_part;
 pub use program::ForkJoinProgram;
 pub use race::{NativeLibraries, Race, Results};

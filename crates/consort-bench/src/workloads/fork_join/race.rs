@@ -1,6 +1,6 @@
 //! Launches of all libraries in turn.
 //!
-//! In each round each library has one launch of a program, in random order. There is at least one
+//! A condition is established once for all rounds. In each round each library has one launch of a program, in random order. There is at least one
 //! round. The interval of a time is that of the launches' medians.
 
 use std::{
@@ -13,6 +13,7 @@ use consort_fabric::statistics::{Summary, launches, median};
 use consort_machine::topology::Topology;
 
 use super::{
+    condition::Condition,
     launch::{LaunchOutcome, ProgramLaunch},
     program::ForkJoinProgram,
 };
@@ -33,11 +34,13 @@ const ROUNDS: u32 = 8;
 pub struct Race<'r> {
     /// The program.
     pub program: ForkJoinProgram,
+    /// The condition.
+    pub condition: Condition,
     /// The libraries.
     pub runtimes: &'r [&'static Runtime],
     /// Those in C and C++.
     pub native: &'r NativeLibraries,
-    /// The number of threads.
+    /// The number of threads, before the condition changes it.
     pub threads: u32,
     /// The approximate measuring time.
     pub budget: Duration,
@@ -70,11 +73,12 @@ impl NativeLibraries {
 /// The times of a program with all libraries.
 pub struct Results {
     pub(super) program: ForkJoinProgram,
+    pub(super) condition: Condition,
     pub(super) threads: u32,
     /// The processor of each thread, if each has one.
     pub(super) cpus: Option<Vec<u32>>,
     pub(super) rows: Vec<Row>,
-    /// The libraries that were not measured, with the reason.
+    /// The libraries and the condition that were not measured, with the reason.
     pub(super) absent: BTreeMap<&'static str, String>,
 }
 
@@ -88,33 +92,44 @@ pub(super) struct Row {
 }
 
 impl Race<'_> {
-    /// Measures. A library that fails is absent.
+    /// Measures. A library that fails is absent, and so is a condition that cannot be established.
     pub fn run(&self) -> Results {
-        let Self { program, threads, .. } = *self;
-        let cpus = Topology::discover().placement(threads as usize);
+        let threads = self.condition.threads(self.threads);
+        let topology = Topology::discover();
+        // Other processes run where the system puts them, and threads must be able to avoid them.
+        let is_quiet = self.condition == Condition::Quiet;
+        let cpus = topology.placement(threads as usize).filter(|_| is_quiet);
         let cpus: Option<Vec<u32>> = cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect());
         let mut absent = self.native.absent.clone();
         absent.retain(|name, _| self.runtimes.iter().any(|runtime| runtime.name == *name));
         let mut outcomes: Vec<Vec<LaunchOutcome>> = vec![Vec::new(); self.runtimes.len()];
-        let launch = ProgramLaunch {
-            runtime: String::new(),
-            program,
-            threads: threads as usize,
-            cpus: cpus.clone(),
-            time: self.launch_time(),
-            library: None,
-        };
-        self.rounds(&launch, &mut outcomes, &mut absent);
+        match self.condition.establish() {
+            Ok(established) => {
+                let launch = ProgramLaunch {
+                    runtime: String::new(),
+                    program: self.program,
+                    threads: threads as usize,
+                    cpus: cpus.clone(),
+                    time: self.launch_time(),
+                    library: None,
+                    group: established.group.clone(),
+                };
+                self.rounds(&launch, &mut outcomes, &mut absent);
+            }
+            Err(why) => drop(absent.insert(self.condition.name(), in_a_line(&why))),
+        }
         let rows = self.runtimes.iter().zip(&outcomes);
         let rows = rows.filter(|(runtime, _)| !absent.contains_key(runtime.name));
         let rows = rows.filter_map(|(runtime, outcomes)| Row::of(runtime, outcomes)).collect();
-        Results { program, threads, cpus, rows, absent }
+        let Self { program, condition, .. } = *self;
+        Results { program, condition, threads, cpus, rows, absent }
     }
 
-    /// Returns the measuring time of a launch.
+    /// Returns the measuring time of a launch. Under a quota it has several periods.
     fn launch_time(&self) -> Duration {
         let count = u32::try_from(self.runtimes.len()).unwrap_or(u32::MAX).max(1);
-        (self.budget / count / ROUNDS).clamp(LAUNCH[1], LAUNCH[0])
+        let shortest = if self.condition == Condition::HalfQuota { LAUNCH[0] } else { LAUNCH[1] };
+        (self.budget / count / ROUNDS).clamp(shortest, LAUNCH[0])
     }
 
     /// Starts launches until the budget is spent.
@@ -184,10 +199,10 @@ impl Results {
         };
         let of_row = |row: &Row| {
             let Runtime { name, is_ours, .. } = row.runtime;
-            let (algorithm, peer) = if *is_ours {
-                (format!("quiet, {name}"), None)
-            } else {
-                ("quiet".to_owned(), Some(*name))
+            let condition = self.condition.name();
+            let (algorithm, peer) = match is_ours {
+                true => (format!("{condition}, {name}"), None),
+                false => (condition.to_owned(), Some(*name)),
             };
             Figure {
                 algorithm: Some(algorithm),

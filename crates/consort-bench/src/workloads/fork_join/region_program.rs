@@ -1,4 +1,4 @@
-//! A program made of parallel regions, as those who run it see it.
+//! The trait of programs made of parallel regions.
 
 use std::time::Duration;
 

@@ -10,9 +10,9 @@ use crate::{
 
 /// Adds the results of several programs to a page.
 pub fn show(page: &mut Page, all: &[Results]) {
-    let mut absent = BTreeMap::new();
+    let mut absent: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for results in all {
-        let Results { program, threads, cpus, .. } = results;
+        let Results { program, condition, threads, cpus, .. } = results;
         let placement = match cpus {
             Some(cpus) => {
                 let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
@@ -21,18 +21,28 @@ pub fn show(page: &mut Page, all: &[Results]) {
             None => "unpinned".to_owned(),
         };
         let threads = counted(*threads, "thread");
-        page.paragraph(format!("{}: {}", program.name(), program.iteration()));
+        page.paragraph(format!(
+            "{}, {}: {}",
+            program.name(),
+            condition.name(),
+            program.iteration()
+        ));
         page.paragraph(format!("{threads}, {placement}"));
         let first = results.rows.first().map(|row| row.times.median);
         let rows = results.rows.iter().map(|row| cells(row, first)).collect();
         let header = ["", "launches", "median", "± %", "ratio", "mean", "p99", "cores"];
         page.table(header, rows, 1..header.len());
         page.lines("\n");
-        absent.extend(&results.absent);
+        for (name, why) in &results.absent {
+            let cell = format!("{}, {}", program.name(), condition.name());
+            absent.entry((name, why)).or_default().push(cell);
+        }
     }
     page.paragraph("Ratio: of the medians, to the first row. Cores: processor seconds per second.");
-    for (name, why) in absent {
-        page.paragraph(format!("not measured: {name}: {why}"));
+    for ((name, why), cells) in absent {
+        let is_everywhere = cells.len() == all.len();
+        let within = if is_everywhere { String::new() } else { format!(" ({})", cells.join("; ")) };
+        page.paragraph(format!("not measured: {name}{within}: {why}"));
     }
 }
 

@@ -8,7 +8,9 @@ use consort_bench::{
     harness::Figure,
     page::Page,
     peers::fork_join::{RUNTIMES, Runtime, runtime},
-    workloads::fork_join::{ForkJoinProgram, NativeLibraries, Race, Results, show, take_part},
+    workloads::fork_join::{
+        Condition, ForkJoinProgram, NativeLibraries, Race, Results, show, take_part,
+    },
 };
 use consort_console::{args, interrupt, output, output::progress::Progress};
 
@@ -16,10 +18,10 @@ use super::presenter::{OutputOptions, usual_pes};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort bench fork-join nbody                     small bodies of work
-  consort bench fork-join empty graph --peers consort,rayon";
+  consort bench fork-join empty --peers consort,rayon
+  consort bench fork-join nbody --peers consort --under busy-1,threads-2x";
 
-/// Time whole programs of parallel regions, next to other libraries
+/// Time programs of parallel regions, next to other libraries
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 // The help fits a screen without it.
@@ -32,8 +34,13 @@ pub(super) struct ForkJoinBench {
     #[arg(long, value_name = "N", value_parser = args::pes)]
     threads: Option<u32>,
     /// Libraries, as in consort,rayon [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer())]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer(),
+        hide_possible_values = true)]
     peers: Vec<&'static Runtime>,
+    /// Conditions, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "quiet",
+        value_parser = condition(), hide_possible_values = true)]
+    under: Vec<Conditions>,
     /// Perform one launch of a measurement
     #[arg(long, value_name = "JSON", hide = true)]
     launch: Option<String>,
@@ -51,6 +58,21 @@ fn program() -> impl TypedValueParser<Value = ForkJoinProgram> {
 fn peer() -> impl TypedValueParser<Value = &'static Runtime> {
     let names = RUNTIMES.iter().map(|runtime| runtime.name);
     PossibleValuesParser::new(names).try_map(|name| runtime(&name).ok_or("unknown library"))
+}
+
+/// One condition, or all.
+type Conditions = Vec<Condition>;
+
+/// The name of all conditions.
+const ALL: &str = "all";
+
+/// Reads the name of a condition, or of all.
+fn condition() -> impl TypedValueParser<Value = Conditions> {
+    let names = Condition::EVERY.map(Condition::name).into_iter().chain([ALL]);
+    PossibleValuesParser::new(names).try_map(|name| match &*name {
+        ALL => Ok(Condition::EVERY.to_vec()),
+        name => name.parse().map(|condition| vec![condition]),
+    })
 }
 
 impl ForkJoinBench {
@@ -72,13 +94,17 @@ impl ForkJoinBench {
             let stop = &*presenter.measurement.stop;
             let progress = Progress::new("fork-join");
             let native = &NativeLibraries::compile(runtimes, stop);
-            let count = programs.len();
-            let budget = presenter.budget / u32::try_from(count).unwrap_or(u32::MAX);
-            let of = |(index, &program): (usize, &ForkJoinProgram)| {
-                progress.show(index as f64 / count as f64);
-                Race { program, runtimes, native, threads, budget, stop }.run()
+            let of_program = |&program: &ForkJoinProgram| {
+                let conditions = self.under.iter().flatten();
+                conditions.map(move |&condition| (program, condition))
             };
-            let all = programs.iter().enumerate().take_while(|_| !interrupt::is_set(stop));
+            let cells: Vec<_> = programs.iter().flat_map(of_program).collect();
+            let budget = presenter.budget / u32::try_from(cells.len()).unwrap_or(u32::MAX);
+            let of = |(index, &(program, condition)): (usize, &(ForkJoinProgram, Condition))| {
+                progress.show(index as f64 / cells.len() as f64);
+                Race { program, condition, runtimes, native, threads, budget, stop }.run()
+            };
+            let all = cells.iter().enumerate().take_while(|_| !interrupt::is_set(stop));
             let all: Vec<Results> = all.map(of).collect();
             drop(progress);
             let is_measured = all.iter().any(|results| !results.is_empty());

@@ -51,3 +51,33 @@ fn missing_libraries_are_named_with_their_packages() {
         assert!(says(&page, &line), "{line} in {page}");
     }
 }
+
+/// A quota needs the right to create a control group; without it, the condition is left out.
+#[test]
+fn conditions_are_established_or_named() {
+    let line = "bench fork-join nbody --threads 1 --peers consort --under all --budget 0 --json";
+    let figures = objects(line);
+    for (condition, threads) in
+        [("quiet", 1), ("busy-1", 1), ("busy-2", 1), ("threads-2x", 2), ("threads-4x", 4)]
+    {
+        let name = format!("{condition}, consort");
+        let figure = figures.iter().find(|figure| figure["algorithm"] == *name).expect(&name);
+        assert_eq!(figure["pes"], threads, "{figure}");
+        assert!(figure["median_ns"].as_f64() > Some(0.0), "{figure}");
+    }
+    let has_quota = figures.iter().any(|figure| figure["algorithm"] == "quota-half, consort");
+    assert!(has_quota || figures.iter().any(|figure| figure["peer"] == "quota-half"));
+}
+
+/// With a thread a core, the threads would use all cores. A launch may see a part of a period, and
+/// therefore a bit more than its quota.
+#[test]
+fn quota_limits_processor_time() {
+    let cores = std::thread::available_parallelism().expect("a number of cores").get();
+    let line = "bench fork-join nbody --peers consort-spin --under quota-half --budget 0 --json";
+    for figure in objects(&format!("{line} --threads {cores}")) {
+        let busy_cores = figure["busy_cores"].as_f64();
+        let is_absent = figure["peer"] == "quota-half";
+        assert!(is_absent || busy_cores.is_some_and(|busy| busy < 0.75 * cores as f64), "{figure}");
+    }
+}
