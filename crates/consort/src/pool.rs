@@ -366,7 +366,7 @@ impl Turn<'_> {
     unsafe fn run<F>(&mut self, program: F, call: Call) -> (F, Result<(), Errors>) {
         let Start { call: called, program: at, inline, .. } = &self.shared.start;
         let mut program = ManuallyDrop::new(program);
-        let is_small = size_of::<F>() <= 8 * PROGRAM_WORDS && align_of::<F>() <= 8;
+        let is_small = size_of::<F>() <= 8 * PROGRAM_WORDS && align_of::<F>() <= align_of::<u64>();
         let place = if is_small { inline.get().cast::<F>() } else { &raw mut *program };
         if is_small {
             // SAFETY: the program moves to a place with room for it, which nobody else accesses,
@@ -423,12 +423,16 @@ impl Turn<'_> {
         }
         let ranks = current.ranks.take().expect("the turn has its PEs");
         let failed = ranks.first_cause(errors);
+        // For what PEs drop when they are given up.
+        shared.set_outer(INSIDE.get());
         shared.start.call.set(None);
         current.number += 1;
         shared.start(current.number);
         shared.end(&ranks.job, current.number, 0);
         shared.set_outer(ptr::null());
-        drop((ranks, current)); // a kept value may use the pool when it is dropped
+        // What the program has left in its PEs may use the pool when it is dropped.
+        drop(current);
+        drop(ranks);
         kept::forget_ended();
         failed
     }
@@ -580,8 +584,12 @@ impl Pool {
         };
         match ranks.enter(Rank(0)) {
             Ok(pe) => turn.pe = pe,
-            Err(error) if ranks.job.is_poisoned() => return Err(turn.fail(vec![(Rank(0), error)])),
-            Err(error) => return of_pool(error),
+            Err(error) if !ranks.job.is_poisoned() => return of_pool(error),
+            // The job has failed before, for another reason.
+            Err(Error::Launch(LaunchError::HeldElsewhere { .. })) => {
+                return Err(turn.fail(Vec::new()));
+            }
+            Err(error) => return Err(turn.fail(vec![(Rank(0), error)])),
         }
         body(&mut turn).map_err(|errors| turn.fail(errors))
     }
@@ -660,7 +668,8 @@ type InlineResult<R, E> = Option<Result<R, Box<E>>>;
 
 /// Returns whether a result has room there.
 const fn fits<R, E>() -> bool {
-    size_of::<InlineResult<R, E>>() <= 8 * RESULT_WORDS && align_of::<InlineResult<R, E>>() <= 8
+    size_of::<InlineResult<R, E>>() <= 8 * RESULT_WORDS
+        && align_of::<InlineResult<R, E>>() <= align_of::<u64>()
 }
 
 impl Drop for Pool {
@@ -673,13 +682,18 @@ impl Drop for Pool {
         let ranks = self.locked().ranks.take();
         let forget = || ranks.as_ref().map(|ranks| ranks.forget_kept(Rank(0)));
         let forgotten = catch_unwind(AssertUnwindSafe(forget));
+        // A value that a thread drops at its end must not wait for the region that this is in.
+        self.shared.set_outer(INSIDE.get());
         self.shared.start(OVER);
         for thread in self.threads.drain(..) {
             // The thread catches the panics of programs, and does not panic itself.
             let _ = thread.join();
         }
-        drop(ranks);
-        if let Err(panic) = forgotten {
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(ranks)));
+        let mut panics = [forgotten.err(), dropped.err()].into_iter().flatten();
+        let first = panics.next();
+        panics.for_each(discard);
+        if let Some(panic) = first {
             if thread::panicking() { discard(panic) } else { resume_unwind(panic) }
         }
     }

@@ -4,7 +4,10 @@ use std::{
     cell::RefCell,
     fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -411,4 +414,31 @@ fn kept_value_runs_a_region_after_the_outer_pool_is_gone() {
     drop(outer);
     drop(inner);
     assert_eq!(ENDED.load(Relaxed), 2);
+}
+
+/// A pool that is dropped in a region waits for its threads, so what these drop cannot begin a
+/// region of the outer pool.
+#[test]
+fn kept_value_is_refused_a_region_that_waits_for_it() {
+    struct Uses(Arc<Pool>, Arc<AtomicU64>);
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            let Self(pool, refused) = self;
+            let ended = pool.run(|_| Ok(()));
+            let is_refused = matches!(ended, Err(Error::Launch(LaunchError::Nested)));
+            refused.fetch_add(is_refused.into(), Relaxed);
+        }
+    }
+    let (outer, refused) = (Arc::new(pool(1)), Arc::<AtomicU64>::default());
+    let ended = outer.run(|_| {
+        let inner = pool(2);
+        inner.run(|pe| {
+            pe.keep(|_| Ok::<_, Error>(Uses(Arc::clone(&outer), Arc::clone(&refused))))?;
+            Ok(())
+        })?;
+        drop(inner);
+        Ok(())
+    });
+    ended.expect("a region in a region");
+    assert_eq!(refused.load(Relaxed), 2);
 }
