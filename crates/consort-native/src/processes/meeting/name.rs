@@ -153,7 +153,7 @@ impl NamedExchange {
     fn reach(&self, own: &[u8]) -> io::Result<Reached> {
         let mut host = match socket::connect(&self.socket_name()) {
             Ok(host) => host,
-            Err(error) if is_gone(&error) => return Ok(Reached::Nobody),
+            Err(error) if is_gone(&error) || is_late(&error) => return Ok(Reached::Nobody),
             Err(error) => return Err(error),
         };
         let peer = socket::peer_of(&host)?;

@@ -12,7 +12,10 @@ use std::{
         fd::{AsFd, BorrowedFd},
         unix::net::{UnixListener, UnixStream},
     },
-    sync::Once,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use crate::{
@@ -23,23 +26,33 @@ use consort_machine::system::fork::in_children_once;
 
 /// The message to a process that comes when the job is complete.
 pub(super) const IN_USE: u8 = 4;
+/// The largest number of processes that are turned away at once.
+const AT_ONCE: usize = 16;
 
-static HELD: Roster<UnixListener> = Roster::new();
+static HELD: Roster<Held> = Roster::new();
+
+struct Held {
+    listener: UnixListener,
+    /// Whether this process, a forked child, has closed its copy. Its own children find the entry
+    /// again, and then the number may be that of another file.
+    is_closed: AtomicBool,
+}
 
 /// A name, until this is dropped.
-pub struct Hold(Entry<UnixListener>);
+pub struct Hold(Entry<Held>);
 
 impl Hold {
     /// Takes a name. Fails with `AddrInUse` if another process has it.
     pub(super) fn take(name: &str) -> io::Result<Self> {
         static REGISTERED: Once = Once::new();
         in_children_once(&REGISTERED, close_all);
-        Ok(Self(HELD.enter(socket::listen(name)?)))
+        let listener = socket::listen(name)?;
+        Ok(Self(HELD.enter(Held { listener, is_closed: AtomicBool::new(false) })))
     }
 
     /// Returns the descriptor that becomes readable when a process comes.
     pub(in super::super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.listener.as_fd()
     }
 
     /// Accepts a connection; `None` if there is none.
@@ -48,7 +61,7 @@ impl Hold {
     /// When the system refuses the connection.
     pub(super) fn accept(&self) -> io::Result<Option<UnixStream>> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
-        match self.0.accept() {
+        match self.0.listener.accept() {
             Ok((stream, _)) => Ok(Some(stream)),
             Err(error) if matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted) => {
                 Ok(None)
@@ -57,12 +70,14 @@ impl Hold {
         }
     }
 
-    /// Turns away the processes that have come.
+    /// Turns away some of the processes that have come.
     ///
     /// # Errors
     /// Same as [`Self::accept`].
     pub(in super::super) fn turn_away(&self) -> io::Result<()> {
-        while let Some(stream) = self.accept()? {
+        // The others wait until the next time, so that nobody keeps this process from its work.
+        for _ in 0..AT_ONCE {
+            let Some(stream) = self.accept()? else { break };
             // A process that has gone needs no reply.
             let _ = socket::send(&stream, &[IN_USE]);
         }
@@ -73,8 +88,11 @@ impl Hold {
 /// Closes all sockets in a child that has just been forked.
 fn close_all() {
     // SAFETY: this is the child's only thread, and it drops nothing here.
-    for listener in unsafe { HELD.all() } {
+    for held in unsafe { HELD.all() } {
+        if held.is_closed.swap(true, Relaxed) {
+            continue;
+        }
         // SAFETY: the thread that would use or drop the socket does not exist in the child.
-        unsafe { socket::close(listener) };
+        unsafe { socket::close(&held.listener) };
     }
 }

@@ -6,7 +6,7 @@ use std::{
     io,
     mem::MaybeUninit,
     os::{
-        fd::AsRawFd,
+        fd::{AsRawFd, FromRawFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixListener, UnixStream},
     },
@@ -26,9 +26,34 @@ pub(crate) fn listen(name: &str) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects to the process that has a name. Fails with `ConnectionRefused` if there is none.
+/// Connects to the process that has a name. Fails with `ConnectionRefused` if there is none, and with
+/// `WouldBlock` if too many others wait for that process to accept them.
 pub(crate) fn connect(name: &str) -> io::Result<UnixStream> {
-    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+    // SAFETY: it consists of integers, for which 0 is valid.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).unwrap_or_default();
+    // A name that no file has begins with a 0.
+    let place = address.sun_path.get_mut(1..=name.len()).ok_or(io::ErrorKind::InvalidInput)?;
+    for (to, from) in place.iter_mut().zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    let bytes = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    let bytes = libc::socklen_t::try_from(bytes).unwrap_or_default();
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: the call takes numbers, and opens a descriptor.
+    let number = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+    if number < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it has just been opened, and nothing else knows it.
+    let stream = unsafe { UnixStream::from_raw_fd(number) };
+    // SAFETY: the address is a local variable of at least this many bytes.
+    let result = unsafe { libc::connect(number, (&raw const address).cast(), bytes) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// Returns the process at the other end.
@@ -80,4 +105,26 @@ pub(crate) fn send(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
 pub(crate) unsafe fn close(listener: &UnixListener) {
     // SAFETY: the descriptor is open, and nothing uses it later, by the caller's promise.
     unsafe { libc::close(listener.as_raw_fd()) };
+}
+
+#[cfg(all(test, not(any(miri, loom))))]
+mod tests {
+    use super::*;
+
+    /// A process that never accepts does not hold up those that come.
+    #[test]
+    fn connection_to_a_full_socket_fails_at_once() {
+        let name = format!("consort-test-{}", std::process::id());
+        let absent = connect(&name).expect_err("nobody has the name");
+        assert_eq!(absent.kind(), io::ErrorKind::ConnectionRefused);
+        let listener = listen(&name).expect("a free name");
+        // SAFETY: takes two numbers. The queue has room for one connection then.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let first = connect(&name).expect("room for one");
+        let full = (0..3).find_map(|_| connect(&name).err()).expect("no room for so many");
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(peer_of(&first).expect("a peer").process, std::process::id());
+        let long = connect(&"n".repeat(200)).expect_err("a name that is too long");
+        assert_eq!(long.kind(), io::ErrorKind::InvalidInput);
+    }
 }

@@ -81,12 +81,15 @@ fn start_of(process: u32) -> io::Result<Option<u64>> {
 /// Returns the time in ticks since the system started, from the system's text about a process.
 fn start_in(stat: &str) -> io::Result<Option<u64>> {
     // After the name, which is in parentheses and may contain anything: the fields from the third
-    // on, which is the state. The start is the 22nd.
+    // on, which is the state. The 20th is the number of threads, and the 22nd the start.
     let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     let mut fields = rest.split_whitespace();
-    let has_ended = matches!(fields.next(), Some("Z" | "X"));
-    let started = fields.nth(18).and_then(|field| field.parse().ok());
-    let started: u64 = started.ok_or(io::ErrorKind::InvalidData)?;
+    let is_dead = matches!(fields.next(), Some("Z" | "X"));
+    let mut number = |ahead| fields.nth(ahead).and_then(|field| field.parse::<u64>().ok());
+    let (threads, started) = (number(16), number(1));
+    let started = started.ok_or(io::ErrorKind::InvalidData)?;
+    // The state is that of the first thread, which may end before the others.
+    let has_ended = is_dead && threads.is_none_or(|threads| threads <= 1);
     Ok((!has_ended).then_some(started))
 }
 
@@ -147,5 +150,13 @@ mod tests {
         child.wait().expect("it ends");
         assert!(watched.has_ended() && unpolled.has_ended());
         assert!(WatchedProcess::new(child.id(), started).has_ended());
+    }
+
+    #[test]
+    fn process_lives_while_any_of_its_threads_does() {
+        let stat = |state, threads| format!("7 (a) b) {state} {}{threads} 0 99 0", "1 ".repeat(16));
+        let start = |state, threads| start_in(&stat(state, threads)).expect("a start");
+        assert_eq!([start("R", 1), start("S", 2), start("Z", 2)], [Some(99); 3]);
+        assert_eq!([start("Z", 1), start("X", 0)], [None; 2]);
     }
 }
