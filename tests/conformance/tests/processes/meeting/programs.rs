@@ -125,7 +125,7 @@ fn files(folder: PathBuf, rank: Rank, pes: usize) -> Result<()> {
     let exchange = move |own: &[u8]| {
         round += 1;
         let file = |rank: usize| folder.join(format!("{round}.{rank}"));
-        let written = file(rank.index()).with_extension("new");
+        let written = folder.join(format!("new.{round}.{rank}"));
         fs::write(&written, own)?;
         fs::rename(written, file(rank.index()))?;
         // The last first: any order will do.
