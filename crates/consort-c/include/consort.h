@@ -85,7 +85,8 @@ int consort_abort(consort_pe *pe, const char *reason);
  * freed. */
 consort_team *consort_world(consort_pe *pe);
 
-/* The rank of the calling PE in the team, from 0 on, and the number of PEs; -1 if `team` is null. */
+/* The rank of the calling PE in the team, from 0 on, and the number of PEs; -1 if `team` is null, or
+ * if it is another thread's. */
 int consort_team_rank(const consort_team *team);
 int consort_team_size(const consort_team *team);
 
@@ -143,7 +144,8 @@ int consort_reduce_scatter(consort_team *team, const void *source, void *target,
 /* Combines the sources of PEs 0 to i in PE i's target; in place. */
 int consort_scan(consort_team *team, const void *source, void *target, size_t count, int type,
                  int op);
-/* Combines the sources of the PEs before PE i in its target. PE 0's target is not written. */
+/* Combines the sources of the PEs before PE i in its target. PE 0's target is not written, but is not
+ * null. */
 int consort_exclusive_scan(consort_team *team, const void *source, void *target, size_t count,
                            int type, int op);
 /* Copies PE i's source to block i of the root's target. */
@@ -152,7 +154,8 @@ int consort_gather(consort_team *team, const void *source, void *target, size_t 
 /* Copies block i of the root's source to PE i's target. */
 int consort_scatter(consort_team *team, const void *source, void *target, size_t count, int type,
                     int root);
-/* Copies PE i's source to block i of every target. In place, the source is block i of the target. */
+/* Copies PE i's source to block i of every target. In place, where the source is the target, PE i's
+ * block i is there already. */
 int consort_all_gather(consort_team *team, const void *source, void *target, size_t count,
                        int type);
 /* Copies block i of PE j's source to block j of PE i's target; in place. */
@@ -198,7 +201,7 @@ int consort_barrier_wait(consort_barrier *barrier, int *is_leader);
 /* As above, for at most `limit_s` seconds. After CONSORT_ERROR_TIMED_OUT the thread is not counted,
  * and may wait again. */
 int consort_barrier_wait_for(consort_barrier *barrier, double limit_s, int *is_leader);
-/* Destroys it. No thread waits. Null is ignored. */
+/* Destroys it. All calls on it have returned. Null is ignored. */
 void consort_barrier_destroy(consort_barrier *barrier);
 
 #ifdef __cplusplus
