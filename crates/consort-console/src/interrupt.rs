@@ -7,7 +7,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 
 use crate::{
     output::{self, progress::Progress},
@@ -51,6 +51,15 @@ pub fn end_if_set(stop: &AtomicBool, progress: &Progress) {
         output::print_error_line(NOTHING);
         process::exit(INTERRUPTED.into());
     }
+}
+
+/// Checks that a benchmark has measured something.
+///
+/// # Errors
+/// When it has not; the message says why.
+pub fn ensure_measured(is_measured: bool, stop: &AtomicBool) -> Result<()> {
+    ensure!(is_measured, "nothing was measured: {}", why_nothing(stop));
+    Ok(())
 }
 
 /// Returns why nothing was measured, if no job failed.

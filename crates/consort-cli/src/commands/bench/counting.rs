@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     page::Page,
@@ -57,7 +57,7 @@ impl CountingBench {
             let (stop, budget) = (&*presenter.measurement.stop, presenter.budget);
             let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };
             let times = race.run()?;
-            ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            interrupt::ensure_measured(!times.is_empty(), stop)?;
             let mut page = Page::default();
             show(&mut page, workload, &times);
             presenter.show(&race.figures(&times), &page)?;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort_bench::{
     page::Page,
     workloads::critical_sections::{Race, Subject, show},
@@ -77,7 +77,7 @@ impl SectionOptions {
             let progress = Progress::new(subject.name());
             let results = race.run(|share| progress.show(share))?;
             drop(progress);
-            ensure!(!results.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            interrupt::ensure_measured(!results.is_empty(), stop)?;
             let mut page = Page::default();
             show(&mut page, &results);
             presenter.show_entries(&results.entries(), &page)?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     harness::Figure,
@@ -108,11 +108,7 @@ impl ForkJoinBench {
             let all: Vec<Results> = all.map(of).collect();
             drop(progress);
             let is_measured = all.iter().any(|results| !results.is_empty());
-            ensure!(
-                is_measured || !interrupt::is_set(stop),
-                "nothing was measured: {}",
-                interrupt::why_nothing(stop)
-            );
+            interrupt::ensure_measured(is_measured || !interrupt::is_set(stop), stop)?;
             let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
             let mut page = Page::default();
             show(&mut page, &all);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort_bench::{
     harness::Figure,
     page::Page,
@@ -27,7 +27,7 @@ impl OnlineBench {
             let stop = &*presenter.measurement.stop;
             let budget = presenter.budget;
             let kinds = online::measure(pes, &options.bytes, options.waiting, budget, stop)?;
-            ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            interrupt::ensure_measured(!kinds.is_empty(), stop)?;
             let figures: Vec<Figure> = kinds.iter().flat_map(RefinedCall::figures).collect();
             presenter.show(&figures, &page(&kinds))?;
             Ok("each kind of call needs three launches of at least one call".to_owned())

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort_bench::{
     harness::Figure,
     page::Page,
@@ -28,7 +28,7 @@ impl OverlapBench {
         options.output.run(pes, |presenter| {
             let stop = &*presenter.measurement.stop;
             let sizes = overlap::measure(pes, sizes, options.waiting, presenter.budget, stop)?;
-            ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            interrupt::ensure_measured(!sizes.is_empty(), stop)?;
             let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
             presenter.show(&figures, &page(&sizes))?;
             let why = "each size needs at least three broadcasts, one with ten times as much \

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort_bench::{
     harness::Figure,
     page::Page,
@@ -35,11 +35,7 @@ impl RegionBench {
             let all = all.map(|&pes| Race { pes, budget, openmp: &openmp, stop }.run());
             let all = all.collect::<Result<Vec<Results>>>()?;
             let is_measured = all.iter().any(|results| !results.classes.is_empty());
-            ensure!(
-                is_measured || !interrupt::is_set(stop),
-                "nothing was measured: {}",
-                interrupt::why_nothing(stop)
-            );
+            interrupt::ensure_measured(is_measured || !interrupt::is_set(stop), stop)?;
             let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
             let mut page = Page::default();
             show(&mut page, &all);
