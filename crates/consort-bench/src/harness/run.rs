@@ -240,35 +240,6 @@ mod tests {
     use super::{super::session::Block, *};
     use crate::query_json::sums;
 
-    const KEYS: [&str; 26] = [
-        "algorithm",
-        "arrival",
-        "bench",
-        "busy_cores",
-        "bytes",
-        "c2c_class",
-        "c2c_ns",
-        "chosen",
-        "ci95_ns",
-        "fabric",
-        "launches",
-        "mean_ns",
-        "median_ns",
-        "memcpy_gbps",
-        "mode",
-        "p99_ns",
-        "params",
-        "peer",
-        "pes",
-        "placement",
-        "pull_gbps",
-        "ratio_to_limit",
-        "reps",
-        "sync",
-        "team",
-        "waiting",
-    ];
-
     fn setting(what: Collective, mode: Mode) -> RunSettings {
         RunSettings {
             fabric: Fabric::Threads,
@@ -299,12 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn figure_has_expected_json_keys() {
+    fn what_a_figure_lacks_is_null() {
         let figure = setting(Collective::Barrier, Mode::Throughput).blank();
         let json = serde_json::to_value(&figure).unwrap();
-        let mut keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        keys.sort_unstable();
-        assert_eq!(keys, KEYS);
         assert_eq!(json["placement"], "pinned:0,2,3");
         assert!(json["bytes"].is_null() && json["peer"].is_null() && json["c2c_class"].is_null());
     }
