@@ -199,7 +199,7 @@ impl CompiledProgram {
     /// `packages` say what the source needs, and which Debian packages contain that.
     ///
     /// # Errors
-    /// Also if there is no compiler.
+    /// As [`CompiledProgram::new`], and when the compiler is not installed.
     pub(super) fn by(
         compiler: &str,
         options: &[&str],

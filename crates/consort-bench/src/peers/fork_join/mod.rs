@@ -43,18 +43,18 @@ impl Runtime {
     /// `compiled`; `stop` interrupts this.
     ///
     /// # Errors
-    /// If there is no compiler, or it does not find the library.
+    /// When no compiler is installed, or the compiler does not find the library.
     pub fn compile(
         &self,
         compiled: &[NativeLibrary],
         stop: &AtomicBool,
     ) -> Result<Option<NativeLibrary>> {
-        let missing = self.source.filter(|_| self.library(compiled).is_none());
+        let missing = self.source.filter(|_| self.find_library(compiled).is_none());
         missing.map(|source| source.compile(stop)).transpose()
     }
 
     /// Returns the library that this way needs, if it is among `compiled`.
-    pub fn library<'l>(&self, compiled: &'l [NativeLibrary]) -> Option<&'l NativeLibrary> {
+    pub fn find_library<'l>(&self, compiled: &'l [NativeLibrary]) -> Option<&'l NativeLibrary> {
         compiled.iter().find(|library| self.source.is_some_and(|source| library.is(source)))
     }
 
@@ -159,8 +159,9 @@ pub(crate) fn with_each(threads: usize, check: impl Fn(&str, &mut dyn ForkJoin) 
     for runtime in RUNTIMES.iter().filter(|runtime| runtime.variables.is_empty()) {
         let done = runtime.compile(&compiled, &never).and_then(|library| {
             compiled.extend(library);
-            let library = runtime.library(&compiled).map(|library| library.path().to_owned());
-            let placement = ThreadPlacement { threads, cpus: None, library };
+            let found = runtime.find_library(&compiled);
+            let compiled_library = found.map(|library| library.path().to_owned());
+            let placement = ThreadPlacement { threads, cpus: None, compiled_library };
             // rayon makes the calling thread its own, which only a fresh thread allows.
             std::thread::scope(|scope| {
                 let run = || runtime.create(&placement).map(|mut it| check(runtime.name, &mut *it));

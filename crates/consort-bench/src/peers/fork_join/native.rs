@@ -61,7 +61,7 @@ impl NativeSource {
     /// Compiles the library; `stop` interrupts this.
     ///
     /// # Errors
-    /// If there is no compiler, or it does not find the library.
+    /// When no compiler is installed, or the compiler does not find the library.
     pub(super) fn compile(self, stop: &AtomicBool) -> Result<NativeLibrary> {
         let (compiler, special, source, needs) = self.compilation();
         let options = [&["-O3", "-shared", "-fPIC", "-pthread"], special].concat();
@@ -84,7 +84,7 @@ impl NativeLibrary {
 
 /// Loads a library for as long as the process lives.
 fn load(placement: &ThreadPlacement) -> Result<&'static LoadedLibrary> {
-    let path = placement.library.as_ref().context("the library is not compiled")?;
+    let path = placement.compiled_library.as_ref().context("the library is not compiled")?;
     // SAFETY: the file was compiled from a source of this program; loading it runs only the
     // initialization of the libraries that it needs.
     let loaded = unsafe { LoadedLibrary::new(path) };

@@ -35,7 +35,7 @@ pub struct ThreadPlacement {
     /// The processor of each thread, if each has one.
     pub cpus: Option<Vec<CpuId>>,
     /// The compiled library, if the way needs one.
-    pub library: Option<PathBuf>,
+    pub compiled_library: Option<PathBuf>,
 }
 
 impl ThreadPlacement {

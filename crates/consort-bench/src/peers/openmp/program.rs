@@ -94,7 +94,7 @@ impl OpenMp {
     /// Compiles the program for this library; `stop` interrupts this.
     ///
     /// # Errors
-    /// If there is no compiler, or it has no OpenMP.
+    /// When no compiler is installed, or the compiler has no OpenMP.
     pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
         let needs = ["OpenMP", library.packages()];
         let program = CompiledProgram::by(library.compiler(), &OPTIONS, SOURCE, needs, stop)?;

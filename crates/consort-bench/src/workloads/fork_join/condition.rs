@@ -167,7 +167,7 @@ fn create_group(quota_us: usize) -> Result<PathBuf> {
 }
 
 /// Returns the folders in which a control group may be created, by the text of `/proc/self/cgroup`:
-/// the own group first, then those above it.
+/// first the group of this process, then those above it.
 fn parents(own: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in own.lines() {

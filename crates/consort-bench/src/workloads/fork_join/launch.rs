@@ -44,7 +44,7 @@ pub(super) struct ProgramLaunch {
     /// The measuring time.
     pub(super) time: Duration,
     /// The compiled library, if the way needs one.
-    pub(super) library: Option<PathBuf>,
+    pub(super) compiled_library: Option<PathBuf>,
     /// The control group that the process enters.
     pub(super) group: Option<PathBuf>,
 }
@@ -92,8 +92,8 @@ impl ProgramLaunch {
     fn perform(&self) -> Result<LaunchOutcome> {
         self.group.as_deref().map(enter).transpose()?;
         let cpus = self.cpus.as_ref().map(|cpus| cpus.iter().copied().map(CpuId).collect());
-        let library = self.library.clone();
-        let placement = ThreadPlacement { threads: self.threads, cpus, library };
+        let compiled_library = self.compiled_library.clone();
+        let placement = ThreadPlacement { threads: self.threads, cpus, compiled_library };
         let runtime = runtime(&self.runtime).context("unknown library")?;
         let mut threads = runtime.create(&placement)?;
         let mut program = self.program.create(self.threads);
@@ -143,7 +143,7 @@ mod tests {
             threads: 2,
             cpus: None,
             time: Duration::from_millis(5),
-            library: None,
+            compiled_library: None,
             group: None,
         };
         let text = take_part(&serde_json::to_string(&launch).unwrap()).unwrap();

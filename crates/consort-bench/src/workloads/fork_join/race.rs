@@ -111,7 +111,7 @@ impl Race<'_> {
                     threads: threads as usize,
                     cpus: cpus.clone(),
                     time: self.launch_time(),
-                    library: None,
+                    compiled_library: None,
                     group: established.group.clone(),
                 };
                 self.rounds(&launch, &mut outcomes, &mut absent);
@@ -148,10 +148,10 @@ impl Race<'_> {
             rng.shuffle(&mut order);
             for &index in order.iter().take_while(|_| goes_on()) {
                 let runtime = self.runtimes[index];
-                let library = runtime.library(&self.native.compiled);
+                let library = runtime.find_library(&self.native.compiled);
                 let launch = ProgramLaunch {
                     runtime: runtime.name.to_owned(),
-                    library: library.map(|library| library.path().to_owned()),
+                    compiled_library: library.map(|library| library.path().to_owned()),
                     ..launch.clone()
                 };
                 match launch.start(self.stop) {

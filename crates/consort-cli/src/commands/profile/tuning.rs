@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::joined::{JobProfile, JoinedCall};
 use crate::wisdom_file;
 
-/// What tuning would change for calls.
+/// How tuning would change the calls of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "tuning")]
 pub(super) enum Tuning {
@@ -36,7 +36,7 @@ pub(super) enum Tuning {
     Fixed,
 }
 
-/// Jobs, and what tuning would change for each of their calls.
+/// A job, and how tuning would change its calls.
 pub(super) struct AdvisedJob {
     pub(super) job: JobProfile,
     pub(super) tuning: Vec<Tuning>,
