@@ -38,7 +38,7 @@ fn each_command_has_a_report_with_plots() {
         (
             "tune --pes 2 --collective broadcast --bytes 8,1k --budget 1",
             "heat",
-            "fastest algorithms",
+            "the choices in symmetric memory",
         ),
     ] {
         let html = report_of(PROGRAM, folder.path(), line);

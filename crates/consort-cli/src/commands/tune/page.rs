@@ -170,7 +170,8 @@ fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
     for &collective in grid.collectives.iter().filter(|&&c| c != Collective::Barrier) {
         for &pes in &grid.pes {
             for &sync in &grid.syncs {
-                let row = row(wisdom, collective, pes, sync);
+                let mut row = row(wisdom, collective, pes, sync);
+                row.retain(|entry| entry.is_measured());
                 if let Some(ranges) = ranges(&row) {
                     rows.push(vec![
                         collective.to_string(),
@@ -188,7 +189,7 @@ fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
     }
 }
 
-/// Returns the measured entries for symmetric memory and commutative operators, by size.
+/// Returns the entries for symmetric memory and commutative operators, by size.
 pub(super) fn row(
     wisdom: &Wisdom,
     collective: Collective,
@@ -199,7 +200,7 @@ pub(super) fn row(
     let is_in = |entry: &&Entry| {
         let bytes = entry.query.bytes;
         let wanted = Query { collective, sync, pes, bytes, operator, symmetric: true };
-        entry.is_measured() && entry.query == wanted
+        entry.query == wanted
     };
     wisdom.entries().filter(is_in).collect()
 }

@@ -1,4 +1,4 @@
-//! Plots of a tuning run: the winners by size, the times of the choices, and those of others.
+//! Plots of a tuning run: the choices by size, their times, and those of others.
 
 use std::collections::BTreeMap;
 
@@ -37,14 +37,14 @@ pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
         }
         document.section(collective.to_string());
         if has_sizes {
-            winners(document, collective, &rows, &algorithms);
-            choices(document, collective, &rows);
+            choices(document, collective, &rows, &algorithms);
+            times(document, collective, &rows);
         }
         compared(document, collective, &points);
     }
 }
 
-/// The measured entries of a collective in symmetric memory, by number of PEs and mode.
+/// The entries of a collective in symmetric memory, by number of PEs and mode.
 type Rows<'w> = Vec<Row<'w>>;
 
 type Row<'w> = ((u32, SyncModes), Vec<&'w Entry>);
@@ -74,8 +74,8 @@ where
     algorithms.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Adds a map of the fastest algorithms.
-fn winners(
+/// Adds a map of the choices, those that the model estimated too.
+fn choices(
     document: &mut Document,
     collective: Collective,
     rows: &Rows<'_>,
@@ -93,17 +93,18 @@ fn winners(
             axes::within(entry.median_ns, entry.ci95_ns),
             entry.confidence
         );
-        Some(HeatCell { class, mark: Heat::letter(class), text })
+        let doubt = if entry.is_measured() { "" } else { "?" };
+        Some(HeatCell { class, mark: Heat::letter(class) + doubt, text })
     };
     let map_row = |(kind, entries): &((u32, SyncModes), Vec<&Entry>)| {
         let at = |bytes: &u64| entries.iter().find(|entry| entry.query.bytes == *bytes);
         (name(*kind), sizes.iter().map(|bytes| at(bytes).and_then(cell)).collect())
     };
     document.heat(&Heat {
-        title: format!("{collective}: the fastest algorithms in symmetric memory"),
+        title: format!("{collective}: the choices in symmetric memory (?: by the model)"),
         x_title: "Size of a block, bytes".to_owned(),
         y_title: "PEs and mode of synchronization".to_owned(),
-        value_title: "Fastest".to_owned(),
+        value_title: "Choice".to_owned(),
         columns: sizes.iter().map(|&bytes| size(bytes)).collect(),
         rows: rows.iter().map(map_row).collect(),
         classes: algorithms.to_vec(),
@@ -111,22 +112,25 @@ fn winners(
     });
 }
 
-/// Adds curves of the choices.
-fn choices(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
+/// Adds curves of the measured times of the choices.
+fn times(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     let point = |entry: &&Entry| {
         let (bytes, ns) = (entry.query.bytes, entry.median_ns);
         let y_text = format!("{} by {}", axes::within(ns, entry.ci95_ns), brief(&entry.choice));
         Point { x: bytes as f64, y: ns, interval: entry.ci95_ns, x_text: size(bytes), y_text }
     };
     let series = |(kind, entries): &((u32, SyncModes), Vec<&Entry>)| {
-        Series::new(name(*kind), entries.iter().map(point).collect())
+        let measured = entries.iter().filter(|entry| entry.is_measured());
+        Series::new(name(*kind), measured.map(point).collect())
     };
-    let all = rows.iter().flat_map(|(_, entries)| entries.iter().map(|entry| entry.median_ns));
+    let mut series: Vec<Series> = rows.iter().map(series).collect();
+    series.retain(|one| !one.points.is_empty());
+    let all = series.iter().flat_map(|one| one.points.iter().map(|point| point.y));
     document.curves(&Lines {
         title: format!("{collective}: the time of the choices"),
         x: axes::sizes("Size of a block"),
         y: axes::times("Time of a call (median)", Scale::Log, all.fold(0.0, f64::max)),
-        series: rows.iter().map(series).collect(),
+        series,
         diagonal: None,
     });
 }
