@@ -19,6 +19,7 @@ pub(crate) struct Record {
     confidence: String,
     rigour: String,
     c2c_class: Option<String>,
+    undisturbed: f64,
     busy: Option<String>,
 }
 
@@ -36,6 +37,7 @@ impl From<&Entry> for Record {
             confidence: entry.confidence.to_string(),
             rigour: entry.rigour.to_string(),
             c2c_class: entry.class.map(|class| class.to_string()),
+            undisturbed: entry.undisturbed,
             busy: entry.busy.clone(),
         }
     }

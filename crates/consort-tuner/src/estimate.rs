@@ -56,6 +56,7 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,
+        undisturbed: 1.0,
         busy: None,
     })
 }

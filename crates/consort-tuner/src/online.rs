@@ -172,6 +172,7 @@ impl Refinement {
                 Some(_) => Confidence::Tie,
             },
             rigour: Rigour::Measure,
+            undisturbed: 1.0,
             busy: None,
         })
     }

@@ -60,6 +60,19 @@ impl Race {
         }
     }
 
+    /// Returns whether all blocks of the last launch were disturbed.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        let mut last = self.blocks.iter().filter_map(|launches| launches.last()).flatten();
+        last.next().is_some_and(|first| first.is_disturbed && last.all(|block| block.is_disturbed))
+    }
+
+    /// Returns the share of the blocks that were not disturbed, in hundredths; 1 without blocks.
+    pub(crate) fn undisturbed_share(&self) -> f64 {
+        let all = || self.blocks.iter().flatten().flatten();
+        let disturbed = all().filter(|block| block.is_disturbed).count();
+        (100.0 * (1.0 - disturbed as f64 / all().count().max(1) as f64)).round() / 100.0
+    }
+
     /// Removes all candidates except these.
     pub(crate) fn keep(&mut self, survivors: &[Candidate]) {
         let stays: Vec<bool> = self.field.iter().map(|one| survivors.contains(one)).collect();

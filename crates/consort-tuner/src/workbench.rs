@@ -74,6 +74,13 @@ pub trait Workbench: Catalog {
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Self::Error>;
 
+    /// Waits until others leave the cores alone, for at most `most`. Returns whether they do. By
+    /// default the workbench cannot tell, and does not wait.
+    fn wait_for_cores(&mut self, most: Duration) -> bool {
+        let _ = most;
+        false
+    }
+
     /// Makes launches end within `left`, whatever they have measured by then. With `None`, they
     /// measure each candidate at least once.
     fn end_within(&mut self, left: Option<Duration>) {

@@ -16,4 +16,4 @@ mod watch;
 pub use context::Context;
 pub use date::now;
 pub use switches::Switches;
-pub use watch::{Watch, others_run};
+pub use watch::{Watch, cores_stay_idle, others_run};

@@ -10,7 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_machine::{affinity::CpuId, topology::Topology, usage};
+use consort_machine::{
+    affinity::{self, CpuId},
+    topology::Topology,
+    usage,
+};
 
 use super::switches::Switches;
 
@@ -24,6 +28,8 @@ const FEWEST_TICKS: u64 = 50;
 /// The number of looks for competitors, and the time between two looks.
 const LOOKS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+/// Processors are idle if they are so for this share of the time.
+const LEAST_IDLE: f64 = 0.8;
 /// A shorter sleep of the machine is within the inaccuracy of the clocks.
 const LEAST_SLEEP: Duration = Duration::from_millis(10);
 
@@ -44,6 +50,7 @@ pub struct Watch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
     all: u64,
+    idle: u64,
     stolen: u64,
 }
 
@@ -107,6 +114,19 @@ pub fn others_run() -> bool {
     load_of(&read("/proc/loadavg")).is_some_and(|(_, others)| others > 0)
 }
 
+/// Sleeps for `time`, and returns whether the usable processors were idle meanwhile, as far as the
+/// system reports it. Only a caller whose own threads all wait learns something from it.
+pub fn cores_stay_idle(time: Duration) -> bool {
+    let cpus = affinity::allowed();
+    let ticks = || ticks_of(&read("/proc/stat"), &cpus);
+    let before = ticks();
+    thread::sleep(time);
+    before.zip(ticks()).is_none_or(|(before, now)| {
+        let [all, idle] = [now.all - before.all, now.idle - before.idle];
+        idle as f64 >= LEAST_IDLE * all as f64
+    })
+}
+
 /// Reads a file of the system; empty if it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
@@ -136,6 +156,7 @@ fn ticks_of(text: &str, cpus: &[CpuId]) -> Option<Ticks> {
         let ticks = line.split_whitespace().take(8).map(str::parse::<u64>);
         let ticks = ticks.collect::<Result<Vec<u64>, _>>().ok()?;
         sum.all += ticks.iter().sum::<u64>();
+        sum.idle += ticks.get(3)? + ticks.get(4)?;
         sum.stolen += ticks.get(7)?;
     }
     Some(sum)
@@ -164,6 +185,8 @@ fn describe_disturbances(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
     use super::*;
 
     #[test]
@@ -185,12 +208,12 @@ mod tests {
         let of = |cpus: &[u32]| {
             ticks_of(text, &cpus.iter().map(|&cpu| CpuId(cpu)).collect::<Vec<CpuId>>())
         };
-        assert_eq!(of(&[0]), Some(Ticks { all: 100, stolen: 40 }));
-        assert_eq!(of(&[0, 1]), Some(Ticks { all: 200, stolen: 45 }));
+        assert_eq!(of(&[0]), Some(Ticks { all: 100, idle: 50, stolen: 40 }));
+        assert_eq!(of(&[0, 1]), Some(Ticks { all: 200, idle: 55, stolen: 45 }));
         assert_eq!(of(&[0, 2]), None);
         assert_eq!(ticks_of("cpu0 1 2 3\n", &[CpuId(0)]), None);
         assert_eq!(ticks_of("cpu0 1 2 3 x 5 6 7 8\n", &[CpuId(0)]), None);
-        let share = |all, of_it| stolen(Ticks::default(), Ticks { all, stolen: of_it });
+        let share = |all, of_it| stolen(Ticks::default(), Ticks { all, idle: 0, stolen: of_it });
         assert_eq!(share(100, 12), Some(0.12));
         assert_eq!(share(100, 4), None);
         assert_eq!(share(FEWEST_TICKS - 1, 40), None, "too short to say");
@@ -207,6 +230,24 @@ mod tests {
             describe_disturbances(None, Some(99.0), None).unwrap(),
             "99 involuntary switches a second"
         );
+    }
+
+    #[test]
+    fn cores_are_not_idle_while_others_compute() {
+        let is_over = AtomicBool::new(false);
+        let is_idle = thread::scope(|scope| {
+            for _ in affinity::allowed() {
+                scope.spawn(|| {
+                    while !is_over.load(Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let is_idle = cores_stay_idle(Duration::from_millis(200));
+            is_over.store(true, Relaxed);
+            is_idle
+        });
+        assert_eq!(is_idle, !fs::exists("/proc/stat").unwrap());
     }
 
     #[test]

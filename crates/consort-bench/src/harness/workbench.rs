@@ -37,7 +37,7 @@ use super::{
     values,
     work::Work,
 };
-use crate::environment::{Switches, others_run};
+use crate::environment::{Switches, cores_stay_idle, others_run};
 
 /// The number of launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
@@ -209,6 +209,10 @@ impl Catalog for NativeWorkbench {
 
 impl Workbench for NativeWorkbench {
     type Error = SessionError;
+
+    fn wait_for_cores(&mut self, most: Duration) -> bool {
+        cores_stay_idle(most)
+    }
 
     fn end_within(&mut self, left: Option<Duration>) {
         self.deadline = left.and_then(|left| Instant::now().checked_add(left));

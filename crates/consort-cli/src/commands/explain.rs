@@ -12,7 +12,9 @@ use consort_bench::{
     wisdom::{advised, usable, warn_if_untrusted},
 };
 use consort_fabric::CallSpec;
-use consort_tuner::{Catalog, ChosenBy, Measurements, Selection, Selector, Wisdom, ranked, same};
+use consort_tuner::{
+    Catalog, ChosenBy, Entry, Measurements, Selection, Selector, Wisdom, ranked, same,
+};
 use serde::Serialize;
 
 use crate::{record::Record, wisdom_file};
@@ -198,6 +200,14 @@ fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estima
     ranked(algorithms, &selected.query, |_| true).into_iter().map(estimate).collect()
 }
 
+/// Returns what disturbed the measurement of an entry; nothing on an idle machine.
+fn disturbances(entry: &Entry) -> Vec<String> {
+    let disturbed = 100.0 * (1.0 - entry.undisturbed);
+    let share = (disturbed > 10.0)
+        .then(|| format!("others used the cores during {disturbed:.0} % of its blocks"));
+    entry.busy.iter().cloned().chain(share).collect()
+}
+
 fn text(
     selected: &Selection<'_>,
     same: &[Candidate],
@@ -206,8 +216,10 @@ fn text(
     estimates: Option<Vec<Estimate>>,
 ) -> String {
     let mut text = format!("{selected}\n");
-    if let Some(busy) = selected.entry.as_deref().and_then(|entry| entry.busy.as_deref()) {
-        text += &output::wrapped(&format!("  measured on a busy machine: {busy}"));
+    let disturbances = selected.entry.as_deref().map(disturbances).unwrap_or_default();
+    if !disturbances.is_empty() {
+        let disturbances = disturbances.join(", ");
+        text += &output::wrapped(&format!("  measured on a busy machine: {disturbances}"));
         text += "  tune it again with --retune when the machine is idle\n";
     }
     if !same.is_empty() {

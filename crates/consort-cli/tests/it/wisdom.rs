@@ -364,15 +364,18 @@ fn busy_measurements_keep_their_mark() {
     let mark = "load 3.2 before the start";
     let marked = |text: &str| {
         // The machine may have been busy.
-        let idle = text.lines().filter(|line| !line.starts_with("busy = "));
+        let is_mark = |line: &&str| line.starts_with("busy = ") || line.starts_with("undisturbed");
+        let idle = text.lines().filter(|line| !is_mark(line));
         let idle: String = idle.map(|line| format!("{line}\n")).collect();
-        idle.replacen("confidence = ", &format!("busy = \"{mark}\"\nconfidence = "), 1)
+        let marks = format!("undisturbed = 0.25\nbusy = \"{mark}\"\nconfidence = ");
+        idle.replacen("confidence = ", &marks, 1)
     };
     let text = place.change(marked);
     let shown = place.run("wisdom show").succeeds().out;
     assert!(says(&shown, "busy: the machine was") && shown.contains("--retune"), "{shown}");
     let explained = place.run("explain barrier --pes 2").succeeds().out;
     assert!(explained.contains(mark) && explained.contains("--retune"), "{explained}");
+    assert!(says(&explained, "others used the cores during 75 % of its blocks"), "{explained}");
     let json = place.run("explain barrier --pes 2 --json").succeeds().out;
     assert!(json.contains(&format!("\"busy\":\"{mark}\"")), "{json}");
     fs::rename(place.wisdom(), place.path("night.toml")).expect("a folder");

@@ -222,6 +222,7 @@ pub(crate) fn won(
         class: sample.class,
         confidence,
         rigour,
+        undisturbed: race.undisturbed_share(),
         busy: None,
     })
 }

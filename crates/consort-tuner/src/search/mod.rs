@@ -9,6 +9,9 @@
 //! 3. If the winner of a grid changes between neighbouring sizes, the size between them is measured
 //!    too, the largest margin first, until the change is located or the time is over.
 //!
+//! A launch in which others used the cores all the time decides nothing. After such a launch the
+//! search waits for the cores, for at most a quarter of the budget in all, and launches again.
+//!
 //! A final replaces the candidate that serves the query's calls so far only by one that is clearly
 //! faster in the blocks of the final. The search keeps existing entries that were won at the same or
 //! a higher rigour. So it can be stopped at any time, and continues when it runs again.
@@ -44,6 +47,11 @@ const FINAL_LAUNCHES: u32 = 10;
 /// The number of queries whose finals are measured in turn: several times the number of launches in
 /// which the machine changes.
 const GROUP: usize = 64;
+
+/// The part of the budget, one in this many, that the search may wait for cores that others use.
+const WAIT_SHARE: u32 = 4;
+/// The longest wait between two looks at the stop flag.
+const WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// Measuring failed as a whole. Wisdom contains all entries won before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +114,7 @@ impl Search<'_> {
             finals: Vec::new(),
             launched: 0,
             settled_count: 0,
+            waited: Duration::ZERO,
             started,
             bench,
             before: wisdom.clone(),
@@ -119,6 +128,7 @@ impl Search<'_> {
             refined_count,
             kept_count: run.kept_count,
             elapsed: run.elapsed(),
+            waited: run.waited,
             estimated_count: self
                 .workload
                 .queries()
@@ -157,6 +167,8 @@ struct SearchRun<'a, W, O> {
     launched: usize,
     /// The number of queries that are kept or whose finals are over.
     settled_count: usize,
+    /// How long the search has waited for the cores.
+    waited: Duration,
     started: Duration,
     bench: &'a mut W,
     /// The wisdom before the search.
@@ -325,21 +337,53 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Some(StopReason::Stopped));
                 }
-                let (progress, elapsed) = (self.progress(), self.elapsed());
-                let FinalRace { query, race, most, taken, .. } = &mut self.finals[index];
+                let FinalRace { most, taken, .. } = self.finals[index];
+                let elapsed = self.elapsed();
                 let left = budget.saturating_sub(elapsed);
-                let share = (left / left_count(count, index)).min(*most);
-                if elapsed + share.max(*taken) > budget {
+                let share = (left / left_count(count, index)).min(most);
+                if elapsed + share.max(taken) > budget {
                     return Ok(Some(StopReason::OutOfBudget));
                 }
-                self.observer.measuring(&progress, query, race.field());
-                let blocks = self.bench.launch(query, race.field(), share);
-                race.add(blocks.map_err(|source| SearchError { query: *query, source })?);
-                *taken = self.bench.now().saturating_sub(self.started).saturating_sub(elapsed);
+                self.launch(index, share)?;
+                if self.finals[index].race.was_disturbed() && self.wait(share) {
+                    self.launch(index, share)?;
+                }
                 self.launched += 1;
             }
         }
         Ok(ending)
+    }
+
+    /// Measures a final in one launch.
+    fn launch(&mut self, index: usize, time: Duration) -> Result<(), SearchError<W::Error>> {
+        let (progress, begun) = (self.progress(), self.bench.now());
+        let FinalRace { query, race, taken, .. } = &mut self.finals[index];
+        self.observer.measuring(&progress, query, race.field());
+        let blocks = self.bench.launch(query, race.field(), time);
+        race.add(blocks.map_err(|source| SearchError { query: *query, source })?);
+        *taken = self.bench.now().saturating_sub(begun);
+        Ok(())
+    }
+
+    /// Waits until others leave the cores alone. Returns whether they do while there is still time
+    /// for a launch that takes `time`.
+    fn wait(&mut self, time: Duration) -> bool {
+        let Search { budget, stop, .. } = *self.search;
+        let begun = self.bench.now();
+        let most = (budget / WAIT_SHARE).saturating_sub(self.waited);
+        let most = most.min(budget.saturating_sub(self.elapsed() + time));
+        let mut is_free = false;
+        let waited = loop {
+            let waited = self.bench.now().saturating_sub(begun);
+            let left = most.saturating_sub(waited);
+            if is_free || left.is_zero() || stop.load(Ordering::Relaxed) {
+                break waited;
+            }
+            self.observer.waiting(&self.progress(), left);
+            is_free = self.bench.wait_for_cores(left.min(WAIT_STEP));
+        };
+        self.waited += waited;
+        is_free
     }
 
     /// Ends the last finals if the launches of all would take longer than the time that is left,

@@ -24,6 +24,11 @@ pub trait Observer {
         let _ = (progress, query, candidates);
     }
 
+    /// Others use the cores. The search waits for them, for at most `left`.
+    fn waiting(&mut self, progress: &Progress, left: Duration) {
+        let _ = (progress, left);
+    }
+
     /// `entry` was won; `wisdom` already contains it and can be saved.
     fn entry_measured(&mut self, progress: &Progress, entry: &Entry, wisdom: &Wisdom) {
         let _ = (progress, entry, wisdom);
@@ -60,4 +65,6 @@ pub struct Outcome {
     pub estimated_count: usize,
     /// The duration of the search.
     pub elapsed: Duration,
+    /// How much of it the search has waited for cores that others used.
+    pub waited: Duration,
 }

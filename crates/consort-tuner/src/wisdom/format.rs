@@ -57,6 +57,7 @@ const ENTRY_KEYS: &[&str] = &[
     "margin",
     "contenders",
     "class",
+    "undisturbed",
     "busy",
     "confidence",
     "rigour",
@@ -83,6 +84,9 @@ fn write_entry(entry: &Entry, file: &mut Writer) {
     if let Some(class) = entry.class {
         file.string("class", class);
     }
+    if entry.undisturbed < 1.0 {
+        file.float("undisturbed", entry.undisturbed);
+    }
     if let Some(busy) = &entry.busy {
         file.string("busy", busy);
     }
@@ -100,6 +104,7 @@ fn read_entry(table: &TomlTable) -> Result<Entry, toml::Error> {
     let stated_margin = table.find::<f64>("margin")?;
     let contenders: Vec<TextValue<_>> = table.find("contenders")?.unwrap_or_default();
     let class = table.find("class")?.map(|TextValue(class)| class);
+    let undisturbed = table.find("undisturbed")?.unwrap_or(1.0);
     let busy = table.find("busy")?;
     let TextValue(confidence) = table.get("confidence")?;
     let TextValue(rigour) = table.get("rigour")?;
@@ -124,6 +129,7 @@ fn read_entry(table: &TomlTable) -> Result<Entry, toml::Error> {
         class,
         confidence,
         rigour,
+        undisturbed,
         busy,
     };
     if let Some(flaw) = entry.flaw() {

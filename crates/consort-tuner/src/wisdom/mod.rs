@@ -63,6 +63,9 @@ pub struct Entry {
     pub confidence: Confidence,
     /// How hard the tuner searched.
     pub rigour: Rigour,
+    /// The share of the blocks during which others did not use the cores, as far as the system
+    /// reports it: 0 to 1.
+    pub undisturbed: f64,
     /// The disturbances of the measurement, in one line; `None` on an idle machine.
     pub busy: Option<String>,
 }
@@ -82,6 +85,7 @@ impl Entry {
             class: None,
             confidence: Confidence::Alone,
             rigour: Rigour::Measure,
+            undisturbed: 1.0,
             busy: None,
         }
     }
@@ -153,6 +157,9 @@ impl Entry {
         }
         if (self.confidence == Confidence::Model) == self.is_measured() {
             return Some("confidence must be `model` for estimates, and only for them");
+        }
+        if !(0.0..=1.0).contains(&self.undisturbed) {
+            return Some("undisturbed must be a share from 0 to 1");
         }
         if let Some(busy) = &self.busy {
             if !self.is_measured() {

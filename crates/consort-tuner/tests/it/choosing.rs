@@ -22,6 +22,7 @@ fn entry(query: Query, choice: &str) -> Entry {
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
+        undisturbed: 1.0,
         busy: None,
     }
 }

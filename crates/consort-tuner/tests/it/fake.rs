@@ -36,6 +36,8 @@ pub(crate) struct Fake {
     pub(crate) least: Duration,
     /// Whether other programs disturb all blocks.
     pub(crate) is_disturbed: bool,
+    /// The time at which they end.
+    pub(crate) disturbed_until: Duration,
     /// The time at which launches end.
     pub(crate) end: Option<Duration>,
 }
@@ -53,8 +55,13 @@ impl Fake {
             has_parts: false,
             least: Duration::ZERO,
             is_disturbed: false,
+            disturbed_until: Duration::MAX,
             end: None,
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.is_disturbed && self.now < self.disturbed_until
     }
 
     fn random(&mut self) -> f64 {
@@ -186,11 +193,18 @@ impl Workbench for Fake {
                 true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
             });
             let times: Vec<f64> = times.collect();
-            let is_disturbed = self.is_disturbed;
+            let is_disturbed = self.is_busy();
             let block = |(ns, turn)| Block { ns, class: Some(class), turn, is_disturbed };
             Some(times.into_iter().zip(0..).map(block).collect())
         };
         Ok(candidates.iter().map(sample).collect())
+    }
+
+    fn wait_for_cores(&mut self, most: Duration) -> bool {
+        if self.is_busy() {
+            self.now += most;
+        }
+        !self.is_busy()
     }
 
     fn end_within(&mut self, left: Option<Duration>) {

@@ -52,6 +52,7 @@ prop_compose! {
         class in option::of(select(TransferClass::EVERY)),
         clear: bool,
         rigour in select(&Rigour::EVERY[1..]),
+        undisturbed in 0..=100_u8,
         busy: bool,
     ) -> Entry {
         let collective = if reduce { Collective::Reduce } else { Collective::Broadcast };
@@ -80,6 +81,7 @@ prop_compose! {
             class,
             confidence,
             rigour: if widths.is_some() { rigour } else { Rigour::Estimate },
+            undisturbed: f64::from(undisturbed) / 100.0,
             busy: (busy && widths.is_some()).then(|| BUSY.to_owned()),
         }
     }
@@ -134,6 +136,8 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    undisturbed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     busy: Option<String>,
     confidence: String,
     rigour: String,
@@ -151,6 +155,7 @@ fn sample() -> Wisdom {
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
+        undisturbed: 0.37,
         busy: Some(BUSY.to_owned()),
     };
     let estimate = Entry {
@@ -159,6 +164,7 @@ fn sample() -> Wisdom {
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,
+        undisturbed: 1.0,
         busy: None,
         ..full.clone()
     };

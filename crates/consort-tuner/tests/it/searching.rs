@@ -248,6 +248,30 @@ fn disturbed_blocks_decide_nothing() {
     assert!(decided.entries().filter(|entry| entry.is_decided()).all(is_kept));
 }
 
+/// Others leave the cores during a wait, and then each query is decided.
+#[test]
+fn search_waits_for_cores_that_others_use() {
+    let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
+    let budget = Duration::from_secs(60);
+    let waited = |busy_for: Duration| {
+        let mut bench = Fake::new(17);
+        (bench.is_disturbed, bench.disturbed_until) = (true, busy_for);
+        let mut wisdom = empty(&bench);
+        let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
+        assert!(outcome.elapsed <= budget, "{outcome:?}");
+        let entries = grid.points().into_iter().map(|query| wisdom.entry(&query).cloned().unwrap());
+        (outcome.waited, entries.collect::<Vec<Entry>>())
+    };
+    let (none, entries) = waited(Duration::ZERO);
+    assert!(none.is_zero() && entries.iter().all(|entry| entry.undisturbed == 1.0));
+    let (some, entries) = waited(Duration::from_secs(12));
+    assert!(!some.is_zero() && some < budget / 4, "{some:?}");
+    assert!(entries.iter().all(|entry| entry.is_decided() && entry.undisturbed > 0.5));
+    let (most, entries) = waited(Duration::MAX);
+    assert_eq!(most, budget / 4);
+    assert!(entries.iter().all(|entry| !entry.is_decided() && entry.undisturbed == 0.0));
+}
+
 #[test]
 fn heats_shrink_to_a_final() {
     let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };

@@ -35,6 +35,7 @@ fn bad_wisdom(pes: u32) -> Wisdom {
         class: None,
         confidence: Confidence::Alone,
         rigour: Rigour::Measure,
+        undisturbed: 1.0,
         busy: None,
     });
     wisdom

@@ -3,6 +3,8 @@
 //!
 //! Below the line about the machine it has at most 22 lines of 80 columns.
 
+use std::time::Duration;
+
 use consort::{
     launch::Fabric,
     tune::{Collective, Query},
@@ -27,6 +29,8 @@ const SHOWN: [(Collective, u64); 4] = [
 ];
 /// If fewer of these were measured, others fill up to this number.
 const FEWEST: usize = 3;
+/// A shorter wait for cores that others used is not mentioned.
+const LEAST_WAIT: Duration = Duration::from_millis(500);
 /// The most kinds of recorded calls that are shown.
 const MOST_RECORDED: usize = 4;
 
@@ -54,10 +58,13 @@ impl ReportData<'_> {
 
     /// Returns how many queries were measured, and whether there are more.
     fn counts(&self) -> String {
-        let Outcome { ending, measured_count, refined_count, kept_count, elapsed, .. } =
+        let Outcome { ending, measured_count, refined_count, kept_count, elapsed, waited, .. } =
             *self.outcome;
         let mut text =
             format!("Queries measured: {measured_count} in {:.0} s", elapsed.as_secs_f64());
+        if waited > LEAST_WAIT {
+            text += &format!(" ({:.0} s waiting for the cores)", waited.as_secs_f64());
+        }
         if refined_count > 0 {
             text += &format!(", {refined_count} of them where the winner changes");
         }

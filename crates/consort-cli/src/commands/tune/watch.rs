@@ -18,7 +18,7 @@ use consort_bench::query_json::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use consort_console::output;
+use consort_console::output::{self, overrun::seconds};
 
 /// The interval between saves, because saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
@@ -105,6 +105,11 @@ impl<'w> Watch<'w> {
 impl Observer for Watch<'_> {
     fn measuring(&mut self, progress: &Progress, query: &Query, candidates: &[Candidate]) {
         let what = format!("{}, {} candidates", describe(query), candidates.len());
+        self.meter.show(progress.done_count, progress.total_count, &what);
+    }
+
+    fn waiting(&mut self, progress: &Progress, left: Duration) {
+        let what = format!("others use the cores: waiting, for at most {}", seconds(left));
         self.meter.show(progress.done_count, progress.total_count, &what);
     }
 

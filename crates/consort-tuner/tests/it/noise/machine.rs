@@ -161,6 +161,14 @@ impl Machine {
         (stretch, is_disturbed)
     }
 
+    /// Returns whether others use its cores now.
+    fn is_busy(&mut self) -> bool {
+        match self.noise {
+            Noise::Recorded => recording()[self.row % recording().len()].switches > 0.0,
+            noise => noise.has(Noise::Bursts) && self.burst.at(self.now_ns, &mut self.state),
+        }
+    }
+
     /// Measures a block; `None` if the transfer before and after it differ too much.
     fn block(&mut self, query: &Query, candidate: &Candidate) -> Option<Block> {
         let before = self.class();
@@ -256,6 +264,15 @@ impl Workbench for Machine {
             }
         }
         Ok(blocks.into_iter().map(Some).collect())
+    }
+
+    fn wait_for_cores(&mut self, most: Duration) -> bool {
+        let end_ns = self.now_ns + most.as_nanos() as f64;
+        while self.is_busy() && self.now_ns < end_ns {
+            self.now_ns += GAP_NS;
+            self.row += usize::from(self.random() * BLOCK_NS < GAP_NS);
+        }
+        !self.is_busy()
     }
 
     fn now(&self) -> Duration {

@@ -123,11 +123,11 @@ const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
     (Noise::Quiet, 0, 0, 0.0, 0.002),
     (Noise::Drift, 0, 0, 0.0, 0.002),
     (Noise::Bimodal, 0, 0, 0.04, 0.021),
-    (Noise::Bursts, 0, 0, 0.0, 0.004),
+    (Noise::Bursts, 0, 0, 0.0, 0.003),
     (Noise::SlowCore, 0, 0, 0.0, 0.001),
     // Most queries keep the model's choice, because the time ends before their finals.
     (Noise::Recorded, 2, 2, 0.097, 0.063),
-    (Noise::Everything, 2, 5, 0.043, 0.022),
+    (Noise::Everything, 0, 1, 0.043, 0.02),
 ];
 
 #[test]
