@@ -14,15 +14,24 @@ _TIMES = ("median_ns", "latency_ns", "measured_ns")
 _APART = ("bench", "collective", "fabric", "pes", "mode", "arrival", "operator", "symmetric")
 #: The column with modes, which is empty for peers.
 _MODES = "sync"
+#: The kinds of results whose rows are choices: a call has one, which changes with the size.
+_CHOICES = ("wisdom", "tune")
+#: The columns that a plot with too many lines fixes, the first one first.
+_FIXED = ("symmetric", "operator", "sync", "pes")
+#: More lines cannot be told apart, and with more than these the legend would cover them.
+_MOST_LINES = 16
+_MOST_WITHIN = 5
 
 
 def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
-    """Draws times over bytes on logarithmic axes: a line per algorithm, with its interval.
+    """Draws times over bytes on logarithmic axes: a line for each algorithm, with its interval.
 
     The frame is from `read_results` or `read_wisdom`, or a part of one, as in
     `plot(frame[frame.pes == 2])`. If rows also differ in something else, such as the mode or the
-    number of PEs, each value gets its line and is in the name of the line. Returns the axes, for
-    titles and saving.
+    number of PEs, each value gets its line and is in the name of the line. The choices of a wisdom
+    are one line for each call, whichever algorithm they are. If that makes more than 16 lines, the
+    plot shows only the rows with the most frequent memory, operator, mode and number of PEs, and
+    its title names them. Returns the axes, for titles and saving.
 
     Raises:
         ValueError: if the rows have no bytes or no times.
@@ -42,13 +51,18 @@ def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> mat
     if drawn.empty:
         raise ValueError("nothing to plot: no row has bytes, an algorithm and a time")
     if ax is None:
-        _, ax = pyplot.subplots()
-    apart = [name for name in _APART if _differs(drawn, name)]
-    if _MODES in drawn.columns and drawn[_MODES].nunique() > 1:
-        apart.append(_MODES)
-    for key, line in drawn.groupby(["candidate", *apart], dropna=False, sort=True):
+        _, ax = pyplot.subplots(layout="constrained")
+    fixed = []
+    for name in _FIXED:
+        lines = drawn.groupby(_keys(drawn), dropna=False).ngroups
+        if lines > _MOST_LINES and _differs(drawn, name):
+            value = drawn[name].mode()[0]
+            fixed.append(_name(name, value))
+            drawn = drawn[drawn[name] == value]
+    keys = _keys(drawn)
+    for key, line in drawn.groupby(keys, dropna=False, sort=True):
         line = line.sort_values("bytes")
-        names = [_name(*one) for one in zip(("", *apart), key, strict=True) if _is_there(one[1])]
+        names = [_name(*one) for one in zip(keys, key, strict=True) if _is_there(one[1])]
         (curve,) = ax.plot(line["bytes"], line[time], marker="o", label=", ".join(names))
         low, high = (f"ci95_ns.{end}" for end in ("low", "high"))
         if time == "median_ns" and low in line.columns and high in line.columns:
@@ -60,8 +74,23 @@ def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> mat
     ax.set_yscale("log")
     ax.set_xlabel("bytes")
     ax.set_ylabel("time in ns")
-    ax.legend()
+    if fixed:
+        ax.set_title(", ".join(fixed))
+    if len(ax.lines) > _MOST_WITHIN:
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
+    else:
+        ax.legend()
     return ax
+
+
+def _keys(frame: pandas.DataFrame) -> list[str]:
+    """Returns the columns whose values distinguish the lines."""
+    keys = [name for name in _APART if _differs(frame, name)]
+    if _MODES in frame.columns and frame[_MODES].nunique() > 1:
+        keys.append(_MODES)
+    if frame.attrs.get("kind") in _CHOICES:
+        return keys or ["collective"]
+    return ["candidate", *keys]
 
 
 def _differs(frame: pandas.DataFrame, name: str) -> bool:
@@ -73,4 +102,8 @@ def _is_there(value: Any) -> bool:
 
 
 def _name(column: str, value: Any) -> str:
-    return str(value) if not column or isinstance(value, str) else f"{column} {value}"
+    if column == "pes":
+        return f"{value} PEs"
+    if column == "symmetric":
+        return "symmetric memory" if value else "private memory"
+    return value if isinstance(value, str) else f"{column} {value}"

@@ -187,8 +187,8 @@ def test_figures_are_drawn(written):
     axes = consort.plot(consort.read_results(written(*objects, barrier, peer)))
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    ours = ["flat, pes 2", "flat, pes 4", "ring, pes 2", "ring, pes 4"]
-    assert labels == ["Open MPI, pes 2", *ours]
+    ours = ["flat, 2 PEs", "flat, 4 PEs", "ring, 2 PEs", "ring, 4 PEs"]
+    assert labels == ["Open MPI, 2 PEs", *ours]
     assert len(axes.lines) == len(axes.collections) == 5, "a line and a band each"
     assert axes.lines[1].get_xdata().tolist() == [8, 64]
 
@@ -198,8 +198,28 @@ def test_wisdom_and_models_are_drawn_too(written, tmp_path):
     path.write_text(WISDOM)
     _, ax = matplotlib.pyplot.subplots()
     assert consort.plot(consort.read_wisdom(path), ax) is ax
-    assert len(ax.lines) == 2
+    assert len(ax.lines) == 1
     assert len(consort.plot(consort.read_results(written(MODEL))).lines) == 1
+
+
+def test_choices_of_a_call_are_one_line(tmp_path):
+    """And a plot of all wisdom shows as many calls as one can tell apart."""
+    entries = [
+        f'[[entry]]\ncollective = "{collective}"\npes = {pes}\nbytes = {size}\n'
+        f'choice = "{"flat" if size < 64 else "ring"}"\nmedian_ns = {size}.0\n'
+        for collective in ("reduce", "broadcast", "all_reduce")
+        for size in (8, 512)
+        for pes in (2, 3, 4, 5, 6, 7)
+    ]
+    head = WISDOM[: WISDOM.index("[[entry]]")].replace("entries = 2", f"entries = {len(entries)}")
+    path = tmp_path / "wisdom.toml"
+    path.write_text(head + "".join(entries))
+    frame = consort.read_wisdom(path)
+    axes = consort.plot(frame)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert (labels, axes.get_title()) == (["all_reduce", "broadcast", "reduce"], "2 PEs")
+    axes = consort.plot(frame[frame["collective"] == "reduce"])
+    assert [line.get_xdata()[[0, -1]].tolist() for line in axes.lines] == [[8, 512]] * 6
 
 
 def test_other_results_are_not_drawn(written):
