@@ -11,7 +11,7 @@
 
 use std::{
     cell::{Cell, UnsafeCell},
-    fmt,
+    fmt, hint,
     mem::{ManuallyDrop, MaybeUninit},
     panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind},
     ptr,
@@ -23,11 +23,14 @@ use std::{
         },
     },
     thread::{self, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use consort_fabric::Rank;
-use consort_machine::{ProcessToken, advice::of_thread, discard, threads::ManyThreadStart};
+use consort_machine::{
+    ProcessToken, advice::of_thread, discard, threads::ManyThreadStart,
+    wait::spin_budget::POLLS_PER_YIELD,
+};
 use consort_native::{Event, Job};
 
 use crate::{
@@ -102,6 +105,8 @@ struct Shared {
     errors: Mutex<Errors>,
     /// The pool in whose region the current region began, or null.
     outer: AtomicPtr<Self>,
+    /// How long a thread polls after a region before it may sleep, in nanoseconds.
+    warm_ns: AtomicU64,
 }
 
 /// The region that began last. One line holds all that a PE needs to run it.
@@ -203,10 +208,12 @@ impl Member<'_> {
                 // Acquire: pairs with the release in `Shared::start`.
                 Some(start.number.load(Acquire)).filter(|&number| number != last)
             };
-            last = starting.wait_then(begun, || {
-                if let Some((ranks, _)) = &self.pe {
-                    ranks.job.leave_shared_processor(rank, &self.moved);
-                }
+            last = shared.poll_while_warm(begun).unwrap_or_else(|| {
+                starting.wait_then(begun, || {
+                    if let Some((ranks, _)) = &self.pe {
+                        ranks.job.leave_shared_processor(rank, &self.moved);
+                    }
+                })
             });
             if last == OVER {
                 return;
@@ -321,6 +328,25 @@ impl Shared {
         if !ptr::eq(self.outer.load(Relaxed), outer) {
             self.outer.store(outer.cast_mut(), Relaxed);
         }
+    }
+
+    /// Polls for as long as the threads stay warm. Returns what `begun` returns by then.
+    fn poll_while_warm(&self, begun: impl Fn() -> Option<u64>) -> Option<u64> {
+        let warm = Duration::from_nanos(self.warm_ns.load(Relaxed));
+        if warm.is_zero() {
+            return None;
+        }
+        let start = Instant::now();
+        while start.elapsed() < warm {
+            for _ in 0..POLLS_PER_YIELD {
+                if let Some(number) = begun() {
+                    return Some(number);
+                }
+                hint::spin_loop();
+            }
+            thread::yield_now();
+        }
+        None
     }
 
     /// Begins the region of this number on the threads of all other PEs.
@@ -454,6 +480,7 @@ impl Pool {
             ranks: AtomicPtr::new(Arc::as_ptr(&ranks).cast_mut()),
             errors: Mutex::default(),
             outer: AtomicPtr::default(),
+            warm_ns: AtomicU64::new(0),
         });
         let makes = Box::new(makes);
         let current = Mutex::new(Current { ranks: None, number: 0 });
@@ -487,6 +514,23 @@ impl Pool {
     #[must_use]
     pub fn size(&self) -> usize {
         self.shared.ends.len()
+    }
+
+    /// Makes the threads poll for `time` after each region before they may sleep. The next region
+    /// then begins within a transfer of a cache line, and not after a wake-up, which takes some ten
+    /// microseconds. This costs a core for each thread meanwhile. With zero, as at first, threads
+    /// poll for some microseconds, as long as that has been worth it.
+    ///
+    /// A new time holds from the end of the next region on.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let pool = consort::Job::threads(2).pool()?;
+    /// pool.keep_warm(Duration::from_millis(20)); // a frame of a control loop
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn keep_warm(&self, time: Duration) {
+        self.shared.warm_ns.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// Runs `program` on every PE and returns the results, in the order of the ranks. The calling

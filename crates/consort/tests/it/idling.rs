@@ -64,6 +64,33 @@ fn a_pool_at_rest_is_cheap() {
     assert!(used < MOST_NS, "{used} ns");
 }
 
+/// Returns how often this thread has slept.
+fn sleeps() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/status").expect("a system with /proc");
+    let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.and_then(|count| count.trim().parse().ok()).expect("a number")
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "asks Linux")]
+fn a_warm_pool_does_not_sleep() {
+    let pool = Job::threads(2).pool().expect("a pool");
+    let slept = || {
+        let before = pool.run(|_| Ok(sleeps()))?;
+        thread::sleep(LONG / 10);
+        let after = pool.run(|_| Ok(sleeps()))?;
+        Ok::<_, consort::Error>(after[1] - before[1])
+    };
+    assert_ne!(slept(), Ok(0));
+    pool.keep_warm(Duration::from_secs(60));
+    assert_eq!(slept(), Ok(0));
+    pool.keep_warm(Duration::ZERO);
+    assert_ne!(slept(), Ok(0));
+    pool.keep_warm(Duration::MAX);
+    assert!(pool.run(|_| Ok(())).is_ok());
+    drop(pool); // its threads end at once
+}
+
 #[test]
 fn a_pe_sees_all_processors() {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
