@@ -85,7 +85,7 @@ pub use processes::{
     process_end::ProcessEnd,
     rank_list::list_of_ranks,
 };
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub use processes::{
     meeting::{assembly::Meeting, exchange::Exchange, name::NamedExchange, name_hold::Hold},
     statics::Statics,

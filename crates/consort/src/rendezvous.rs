@@ -78,7 +78,7 @@ impl fmt::Debug for Rendezvous {
     }
 }
 
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod linux {
     use std::sync::PoisonError;
 

@@ -196,6 +196,7 @@ mod tests {
         visit(&mut groups, MOST_OLD + 1);
         visit(&mut groups, MOST_OLD + 2);
         assert_eq!(known(&groups), None);
+        assert_eq!(groups.listed() as u64, MOST_OLD + 1);
         assert!(groups.count_late(1));
         assert_eq!(groups.left_moves(), 3 * (MOST_OLD + 2));
     }

@@ -1,6 +1,6 @@
 //! The place of each PE's memory in the segment: its heap, static variables and message buffer.
 
-use std::{fs::File, ops::Range};
+use std::ops::Range;
 
 use consort_fabric::Rank;
 
@@ -49,7 +49,8 @@ impl Job {
 
     /// Returns the file with a PE's static variables, if a launcher has started it, and their
     /// offset in the file.
-    pub(crate) fn statics(&self, pe: Rank) -> Option<(&File, u64)> {
+    #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+    pub(crate) fn statics(&self, pe: Rank) -> Option<(&std::fs::File, u64)> {
         let (file, begin) = self.joined.as_ref()?.file();
         Some((file, begin + self.layout.statics_of(pe.index()) as u64))
     }

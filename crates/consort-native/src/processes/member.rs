@@ -216,6 +216,7 @@ impl Member {
     }
 
     /// Returns this process as a PE of the job whose control file it has found.
+    #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
     pub(super) fn met(control: Arc<ControlFile>, rank: Rank, on_leave: OnRelease) -> Arc<Self> {
         asymmetric::take_part();
         let (process, _on_leave) = (ProcessToken::current(), Some(on_leave));
@@ -376,6 +377,7 @@ impl JoinedLaunch {
     }
 
     /// Returns the file that contains the launch's segment, and the segment's offset.
+    #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
     pub(crate) fn file(&self) -> (&File, u64) {
         let launch = self.member.control.launch(self.number);
         (&self.member.control.file, launch.at.load(Relaxed))

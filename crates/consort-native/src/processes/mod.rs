@@ -32,7 +32,7 @@ pub(crate) mod member;
 pub(crate) mod process_end;
 pub(crate) mod rank_list;
 mod reports;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub(crate) mod statics;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod watch;

@@ -40,17 +40,17 @@ impl JobBuilder {
     }
 }
 
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 use linux::meet;
 
 /// Fails: this system does not support processes as PEs.
-#[cfg(not(all(target_os = "linux", not(any(loom, miri, consort_portable)))))]
+#[cfg(not(all(target_os = "linux", not(any(miri, consort_portable)))))]
 fn meet((rank, _): (Rank, u32), _: &Rendezvous, _: &[Setting]) -> Result<Arc<Member>, MeetError> {
     let reason = "PEs are processes only on Linux: use Job::threads".to_owned();
     Err(MeetError::Refused { rank, reason })
 }
 
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod linux {
     use consort_native::{Binding, Meeting};
 

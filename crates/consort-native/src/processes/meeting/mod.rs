@@ -14,14 +14,14 @@
 //! | `assembly` | how the processes meet |
 //! | `meet_error` | why they do not |
 
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub(crate) mod assembly;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub(crate) mod exchange;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod greeting;
 pub(crate) mod meet_error;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub(crate) mod name;
-#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub(crate) mod name_hold;
