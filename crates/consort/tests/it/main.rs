@@ -32,6 +32,7 @@ mod joining;
 mod lengths;
 mod limits;
 mod memory;
+mod mistakes;
 mod nonblocking;
 mod numbers;
 mod one_sided;

@@ -138,7 +138,8 @@ fn is_crate_root(tree: &Tree, path: &str) -> bool {
         ["build.rs"]
             | ["src", "lib.rs" | "main.rs"]
             | ["src", "bin", _]
-            | ["tests" | "benches" | "examples" | "fuzz_targets" | "mistakes", _]
+            | ["tests" | "benches" | "examples" | "fuzz_targets", _]
+            | ["tests", "mistakes", _]
             | ["tests" | "benches" | "examples", _, "main.rs"]
     )
 }

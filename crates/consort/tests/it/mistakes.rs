@@ -1,6 +1,6 @@
 //! What the compiler says about likely mistakes in programs with Consort.
 //!
-//! Each file of `mistakes/` has one mistake, and compiles without it, with `--cfg right`. Its
+//! Each file of `tests/mistakes/` has one mistake, and compiles without it, with `--cfg right`. Its
 //! comments state all messages of the compiler, in their order. Each comment states a part of a
 //! message: a part that is ours, or one that compilers keep.
 //!
@@ -17,11 +17,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use consort_sandbox as _;
 use serde_json::Value;
 
 /// The compiler of this test, and its arguments.
-const COMPILER: &[&str] = consort_mistakes::compiler!();
+const COMPILER: &[&str] = consort_compiler::compiler!();
 
 /// The arguments that say where libraries are, each followed by its value.
 const LIBRARIES: [&str; 3] = ["-L", "--extern", "--target"];
@@ -137,7 +136,7 @@ fn complaints(path: &Path) -> Vec<String> {
 }
 
 fn mistakes() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("mistakes");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");
     let files = fs::read_dir(folder).expect("a folder");
     files.map(|entry| entry.expect("an entry").path()).collect()
 }
