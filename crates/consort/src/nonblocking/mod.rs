@@ -128,7 +128,7 @@ impl Team {
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
             // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
             // bounds above; plans and begun calls are `Send`; so are the futures of the library's
-            // algorithms, which a test asserts one by one (`tests/it/send.rs`). An algorithm of the
+            // algorithms, which a test asserts one by one (`tests/it/quick/send.rs`). An algorithm of the
             // program gets no plan here if there are helpers, so it stays on this thread.
             // Everything that the operation borrows lives until the operation is dropped, by the
             // contract of this function.

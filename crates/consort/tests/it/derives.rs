@@ -12,7 +12,7 @@ use consort_fabric::splitmix64;
 
 use crate::{
     jobs::{fails, on},
-    values::every_call,
+    quick::values::every_call,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, consort::Pod)]
