@@ -110,7 +110,8 @@ impl Barrier {
     }
 
     /// Waits until `n` threads have called this. The last one is the leader. The barrier can be
-    /// used again at once.
+    /// used again at once. All that the threads did before their calls happens before all that
+    /// they do after them, so relaxed atomics suffice for data between two barriers.
     ///
     /// Any thread may wait: it spins, then yields, then sleeps. Nothing detects threads that never
     /// arrive.
