@@ -106,15 +106,16 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go through a call on values",
     label = "neither plain data, nor `bool`, `char`, an option or a tuple of such",
+    note = "a slice or a `Vec` goes as `team.values(&v)`, `team.slices(...)` or \
+            `team.in_place(&mut data)`, followed by the collective, and a text as its bytes",
     note = "for a struct, or an enum without data: `#[derive(Clone, Copy, consort::Value)]` with \
             the feature `derive` of `consort`; for a struct whose fields are all plain data, \
             without padding, also `#[derive(Clone, Copy, consort::Pod)]` with `#[repr(C)]`",
+    note = "a `Rank` goes as its number, `rank.0`",
     note = "for another `Copy` type of your own implement `consort::Value`, which packs it into \
             plain data; wrap a type of another crate in a struct of your own",
     note = "the features `half` and `num-complex` of `consort` make `half::f16`, `half::bf16` and \
-            `num_complex::Complex` plain data",
-    note = "a slice or a `Vec` goes as `team.values(&v)`, `team.slices(...)` or \
-            `team.in_place(&mut data)`, followed by the collective, and a text as its bytes"
+            `num_complex::Complex` plain data"
 )]
 pub trait Value<Kind>: Copy + 'static {
     /// The type that is sent.
