@@ -3,6 +3,14 @@
 use std::{fmt, num::TryFromIntError};
 
 /// The number of a PE within its team, from 0 to the team's size minus one.
+///
+/// ```
+/// # use consort_fabric::Rank;
+/// let (first, third) = (Rank(0), Rank::new(2)); // from a `u32`, and from a `usize`
+/// assert!(first < third);
+/// assert_eq!(third.0, 2); // the number, such as for a call on values
+/// assert_eq!(["a", "b", "c"][third.index()], "c");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 

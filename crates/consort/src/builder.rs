@@ -326,6 +326,10 @@ impl JobBuilder {
 
     /// Runs `program` on every PE and returns the results, in the order of the ranks.
     ///
+    /// All PEs run the same closure at the same time. So it may only read what it borrows, and
+    /// results are what it returns. To change data of the caller, give each PE a piece of it by
+    /// [`JobBuilder::run_with`].
+    ///
     /// # Errors
     /// [`Error::Launch`] or [`Error::Memory`] when the job cannot be launched: for instance with
     /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`], [`LaunchError::Thread`] or

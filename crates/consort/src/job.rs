@@ -175,7 +175,8 @@ impl Job {
     }
 
     /// Joins, runs `program` on the calling thread, and leaves: [`Job::join`] and
-    /// [`JoinedPe::run`].
+    /// [`JoinedPe::run`]. If the compiler asks for the type of the error, end the program with
+    /// `Ok::<_, consort::Error>(result)`.
     ///
     /// # Errors
     /// As both.

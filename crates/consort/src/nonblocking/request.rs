@@ -65,7 +65,8 @@ impl<B> Completion<B> {
 /// Without helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress)
 /// from time to time, because others may wait for it.
 ///
-/// It is also a future, for any executor that runs on the PE's own thread, such as `block_on` or
+/// It is also a future: `team.start(v).all_reduce(Sum)?.await?` starts a call and awaits its
+/// result. Await it in any executor that runs on the PE's own thread, such as `block_on` or
 /// tokio's `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call
 /// drives it. The task is woken immediately for some 200 microseconds, and then after sleeps of a
 /// 64th of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
