@@ -21,11 +21,9 @@ fn main() -> Result<()> {
         for key in &keys {
             lens[splitters.partition_point(|splitter| splitter <= key)] += 1;
         }
-        // Each PE says how many keys it sends to each other PE, and then sends them.
+        // The call first exchanges the lengths, and then the keys.
         let sent = Displacements::new(&lens)?;
-        let received = Displacements::new(&world.all_to_all(&lens)?)?;
-        let mut sorted = vec![0; received.extent()];
-        world.slices(&keys, &mut sorted).with_counts((&sent, &received)).all_to_all()?;
+        let (mut sorted, _) = world.values(&keys).uneven().all_to_all(&sent)?;
         sorted.sort_unstable();
         Ok(sorted)
     })?;
