@@ -200,6 +200,28 @@ fn another_thread_cannot_run_a_pe_with_handles() {
     });
 }
 
+/// One thread has handles on two PEs. Those of the PE that it runs work.
+#[test]
+fn thread_with_handles_on_two_pes() {
+    alone(LIMIT, || {
+        let job = Job::threads(2).without_wisdom().build().unwrap();
+        let mut worlds = Vec::new();
+        for rank in [Rank(0), Rank(1)] {
+            let pe = job.join_as(rank).unwrap();
+            let joined = Error::Launch(LaunchError::JoinedAlready { rank });
+            assert_eq!(job.join_as(Rank(0)).err(), Some(joined.clone()));
+            assert_eq!(job.join_as(Rank(1)).err(), Some(joined));
+            worlds.push(pe.world().clone());
+        }
+        for (rank, other) in [(0, 1), (1, 0), (0, 1)] {
+            let pe = job.join_as(Rank(rank)).unwrap();
+            assert_eq!(worlds[rank as usize].progress(), Ok(()));
+            assert_eq!(worlds[other].progress().err(), ended());
+            assert_eq!(worlds[rank as usize].rank(), pe.world().rank());
+        }
+    });
+}
+
 /// The first member of a team that leaves the team's handle does not disturb the others.
 #[test]
 fn clones_share_a_team() {
@@ -221,6 +243,49 @@ fn clones_share_a_team() {
             Ok(())
         })
         .unwrap();
+    });
+}
+
+/// A plan belongs to its team: not to the one that uses the team's state next.
+#[test]
+fn plan_of_a_freed_team_is_not_started_on_the_next_one() {
+    alone(LIMIT, || {
+        let job = Job::threads(3).without_wisdom();
+        job.run(|pe| {
+            let world = pe.world();
+            let old = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
+            let (old_sums, old_memory) = (old.plan::<u64>(1).all_reduce(Sum)?, old.symmetric(1)?);
+            old.free()?;
+            let new = world.split(Some(0), 0)?.expect("a colour");
+            let (sums, memory) = (new.plan::<u64>(1).all_reduce(Sum)?, new.symmetric(1)?);
+            let freed = Some(Error::Call(CallError::Freed));
+            for step in 1..=100 {
+                assert_eq!(old_sums.start(vec![step]).err(), freed);
+                assert_eq!(old_memory.put(Rank(0), 0, &[7_u64]).err(), freed);
+                memory.put(new.right(), 0, &[step])?;
+                memory.quiet()?;
+                assert_eq!(sums.start(vec![step])?.wait()?, [3 * step]);
+                assert_eq!(memory.load(0)?, step);
+                new.barrier()?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    });
+}
+
+/// PEs that start plans of different teams, although the calls are alike, get an error.
+#[test]
+fn plans_of_different_teams_do_not_match() {
+    alone(LIMIT, || {
+        let ended = Job::threads(2).without_wisdom().run(|pe| {
+            let world = pe.world();
+            let teams = [(); 2].map(|()| world.split(Some(0), 0));
+            let [one, other] = teams.map(|team| team.map(|team| team.expect("a colour")));
+            let team = if world.rank() == Rank(0) { one? } else { other? };
+            team.plan::<u64>(1).all_reduce(Sum)?.start(vec![1])?.wait()
+        });
+        assert!(matches!(ended, Err(Error::Mismatched(_))), "{ended:?}");
     });
 }
 
