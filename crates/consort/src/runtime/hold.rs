@@ -117,12 +117,22 @@ impl Drop for ThreadBoundPe {
     }
 }
 
+/// The address of a state. It may be sent, so that only the owner keeps a [`Hold`] on its thread,
+/// and the compiler says one thing about a handle on another thread.
+#[derive(Clone, Copy)]
+struct Address(NonNull<State>);
+
+// SAFETY: only `Hold` follows the address, and `Hold` is not `Send`, because of its owner.
+unsafe impl Send for Address {}
+// SAFETY: as above; nor is `Hold` `Sync`.
+unsafe impl Sync for Address {}
+
 /// A handle on the state of a team. The team may be freed, and its state may then serve another
 /// team.
 pub(crate) struct Hold {
     owner: Rc<ThreadBoundPe>,
-    /// One of the owner's states.
-    state: NonNull<State>,
+    /// That of one of the owner's states.
+    state: Address,
     generation: u32,
 }
 
@@ -133,7 +143,7 @@ impl Deref for Hold {
     fn deref(&self) -> &State {
         // SAFETY: the state is one of the owner's, which keeps its states in place, and only lends
         // them as `&`, until the last reference to it is dropped.
-        unsafe { self.state.as_ref() }
+        unsafe { self.state.0.as_ref() }
     }
 }
 
@@ -159,7 +169,7 @@ impl Hold {
     pub(crate) fn new(owner: Rc<ThreadBoundPe>, number: usize) -> Self {
         let state = owner.state(number);
         state.handles.set(state.handles.get() + 1);
-        let (generation, state) = (state.current_generation(), NonNull::from(state));
+        let (generation, state) = (state.current_generation(), Address(NonNull::from(state)));
         Self { owner, state, generation }
     }
 

@@ -1,8 +1,6 @@
 //! A handle of a PE on another thread.
 //~ error[E0277]: `Rc<consort::runtime::hold::ThreadBoundPe>` cannot be sent between threads safely
 //~ at: move || memory.put(right, 0, &[1])
-//~ error[E0277]: `NonNull<consort::runtime::state::State>` cannot be sent between threads safely
-//~ at: move || memory.put(right, 0, &[1])
 
 use std::thread;
 

@@ -1,0 +1,16 @@
+//! Threads that share the team of one PE, instead of being PEs themselves.
+//~ error[E0277]: `Rc<consort::runtime::hold::ThreadBoundPe>` cannot be shared between threads safely
+//~ at: || team.barrier()
+
+use std::thread;
+
+use consort::{Job, Result, Team};
+
+pub fn barriers(job: &Job, team: &Team) {
+    thread::scope(|scope| {
+        #[cfg(not(right))]
+        scope.spawn(|| team.barrier());
+        #[cfg(right)]
+        scope.spawn(|| job.run(|pe| pe.world().barrier()));
+    });
+}
