@@ -35,11 +35,18 @@ impl Rank {
     }
 
     /// Returns the rank `distance` after this one in a team of `pes`, wrapping around.
+    ///
+    /// ```
+    /// # use consort_fabric::Rank;
+    /// assert_eq!(Rank(3).plus(2, 4), Rank(1));
+    /// ```
+    ///
+    /// # Panics
+    /// When the team has no PEs, or when the rank does not fit in 32 bits.
     #[must_use]
-    pub const fn plus(self, distance: u64, pes: u32) -> Self {
-        let sum = (self.0 as u64 + distance % pes as u64) % pes as u64;
-        #[expect(clippy::cast_possible_truncation, reason = "less than `pes`")]
-        Self(sum as u32)
+    #[track_caller]
+    pub const fn plus(self, distance: usize, pes: usize) -> Self {
+        Self::new((self.index() % pes + distance % pes) % pes)
     }
 }
 

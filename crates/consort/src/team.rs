@@ -67,13 +67,13 @@ impl Team {
     /// Returns the PE before this one; the last PE for the first. Local.
     #[must_use]
     pub fn left(&self) -> Rank {
-        self.rank().plus(u64::from(self.pes()) - 1, self.pes())
+        self.rank().plus(self.size() - 1, self.size())
     }
 
     /// Returns the PE after this one; the first PE for the last. Local.
     #[must_use]
     pub fn right(&self) -> Rank {
-        self.rank().plus(1, self.pes())
+        self.rank().plus(1, self.size())
     }
 
     /// Returns the same team with other synchronization modes for its calls. Local.

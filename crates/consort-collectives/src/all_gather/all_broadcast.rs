@@ -76,7 +76,8 @@ impl Algorithm for AllBroadcast {
         // Up to two chunks have one buffer each, so they are sent without acknowledgements.
         let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;
         let turn = |turn: u32| {
-            let root = if at_once { rank.plus(u64::from(pes - turn), pes) } else { Rank(turn) };
+            let root =
+                if at_once { rank.plus((pes - turn) as usize, pes as usize) } else { Rank(turn) };
             let broadcast = Knomial::schedule(&part(setting, turn, root), &broadcast);
             Ok((root, broadcast.map_err(refused)?))
         };

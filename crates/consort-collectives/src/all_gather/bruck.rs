@@ -57,8 +57,8 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
     for phase in phases {
         let mut rounds = Vec::new();
         for (far, count) in phase {
-            let to = rank.plus(u64::from(pes - far), pes);
-            let from = rank.plus(far.into(), pes);
+            let to = rank.plus((pes - far) as usize, pes as usize);
+            let from = rank.plus(far as usize, pes as usize);
             let sent = if count == 1 && all.is_empty() { vec![own] } else { blocks(rank, count) };
             let round = Round::at(first, credit).send(to, sent);
             rounds.push(round.receive(from, blocks(from, count), OnReceive::Stores));

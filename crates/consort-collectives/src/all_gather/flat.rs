@@ -27,7 +27,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let buffers = Buffers::new(setting, pes - 1, bytes, 1, pes - 1)?;
     let own = setting.source_block(0);
     let round = |far: u32| {
-        let (to, from) = (rank.plus(far.into(), pes), rank.plus(u64::from(pes - far), pes));
+        let [to, from] = [far, pes - far].map(|far| rank.plus(far as usize, pes as usize));
         Round::at((far - 1) * buffers.chunks(bytes), far - 1).send(to, [own]).receive(
             from,
             [setting.target_block(from.0)],

@@ -30,7 +30,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let buffers = Buffers::new(setting, pes / 2, 2 * bytes, 1, 2)?;
     let partner = Rank(rank.0 ^ 1);
     let is_first = rank < partner;
-    let other = rank.plus(u64::from(if is_first { pes - 1 } else { 1 }), pes);
+    let other = rank.plus(if is_first { pes as usize - 1 } else { 1 }, pes as usize);
     let (own, pairs) = (setting.source_block(0), pes / 2);
     let pair = |pair: u32| {
         let Span { at, .. } = setting.target_block(2 * pair);

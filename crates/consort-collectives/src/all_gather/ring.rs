@@ -26,9 +26,9 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let buffers = Buffers::new(setting, pes - 1, bytes, 1, 1)?;
     let own = setting.source_block(0);
-    let before = |distance: u32| rank.plus(u64::from(pes - distance), pes);
+    let before = |distance: u32| rank.plus((pes - distance) as usize, pes as usize);
     let block = |distance: u32| setting.target_block(before(distance).0);
-    let (left, right) = (before(1), rank.plus(1, pes));
+    let (left, right) = (before(1), rank.plus(1, pes as usize));
     let round = |i: u32| {
         let given = if i == 0 { own } else { block(i) };
         let round = Round::at(i * buffers.chunks(bytes), 0).send(right, [given]);

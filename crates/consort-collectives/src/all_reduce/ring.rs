@@ -39,11 +39,11 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     // Returns the block of the PE `before` ranks before this one, in the contribution. Blocks have
     // the same lengths on all PEs.
     let block = |before: u32| {
-        let index = rank.plus(u64::from(2 * pes - before), pes).index();
+        let index = rank.plus((2 * pes - before) as usize, pes as usize).index();
         let at = (index * each).min(bytes);
         Span { place: own, at, bytes: each.min(bytes - at) }
     };
-    let (right, left) = (rank.plus(1, pes), rank.plus(u64::from(pes - 1), pes));
+    let (right, left) = (rank.plus(1, pes as usize), rank.plus((pes - 1) as usize, pes as usize));
     let result = |span: Span| Span::target(span.at, span.bytes);
     let round = |i: u32| {
         let (given, taken) = (block(i), block(i + 1));

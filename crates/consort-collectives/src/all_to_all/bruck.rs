@@ -71,7 +71,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
     let longest = most.checked_mul(bytes)?;
     (longest <= setting.capabilities.scratch_bytes).then_some(())?;
     let buffers = Buffers::new(setting, count, longest, 1, count)?;
-    let before = |distance: u32| rank.plus(u64::from(pes - distance), pes);
+    let before = |distance: u32| rank.plus((pes - distance) as usize, pes as usize);
     let place = |distance: u32| setting.target_block(before(distance).0);
     let (mut rounds, mut first) = (Vec::new(), 0);
     for (credit, Packed { far, weight, blocks }) in (0..).zip(&all) {
@@ -80,7 +80,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
         for (at, &distance) in (0..length).step_by(bytes.max(1)).zip(blocks) {
             // A block that has not moved yet is in the caller's source.
             let has_moved = !distance.is_multiple_of(*weight);
-            let to = rank.plus(distance.into(), pes);
+            let to = rank.plus(distance as usize, pes as usize);
             let block = if has_moved { place(distance) } else { setting.source_block(to.0) };
             add(&mut packs, (Span { at, ..Span::accumulator(bytes) }, block));
             add(&mut unpacks, (place(distance), Span { at, ..Span::incoming(bytes) }));
@@ -90,7 +90,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
             copied.into_iter().fold(Round::default(), copy)
         };
         let exchange = Round::at(first, credit)
-            .send(rank.plus((*far).into(), pes), [Span::accumulator(length)])
+            .send(rank.plus(*far as usize, pes as usize), [Span::accumulator(length)])
             .receive(before(*far), [Span::incoming(length)], OnReceive::Stores);
         rounds.extend([copies(packs), exchange, copies(unpacks)]);
         first += buffers.chunks(length);

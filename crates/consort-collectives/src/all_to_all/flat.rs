@@ -35,7 +35,7 @@ impl InRounds for Flat {
             .filter(Buffers::hold_all)
             .ok_or(Self::incapable("the messages do not fit the inbox"))?;
         let with = |far: u32| {
-            let (to, from) = (rank.plus(far.into(), pes), rank.plus(u64::from(pes - far), pes));
+            let [to, from] = [far, pes - far].map(|far| rank.plus(far as usize, pes as usize));
             round(setting, &buffers, far - 1, to, from)
         };
         let all = buffers.at_once(setting, (1..pes).map(with).collect());

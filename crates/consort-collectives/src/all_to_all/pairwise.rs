@@ -49,10 +49,10 @@ impl InRounds for Pairwise {
         let buffers = Buffers::new(setting, pes - 1, bytes, 1, pes - 1)
             .ok_or(Self::incapable("the inbox is too small"))?;
         let with = |index: u32| {
-            let (to, from) = if pes.is_power_of_two() {
-                (Rank(rank.0 ^ index), Rank(rank.0 ^ index))
+            let [to, from] = if pes.is_power_of_two() {
+                [Rank(rank.0 ^ index); 2]
             } else {
-                (rank.plus(index.into(), pes), rank.plus(u64::from(pes - index), pes))
+                [index, pes - index].map(|distance| rank.plus(distance as usize, pes as usize))
             };
             round(setting, &buffers, index - 1, to, from)
         };

@@ -194,5 +194,5 @@ impl ExposedBlocks {
 
 /// Returns the other PEs, beginning with the rank after `rank` and wrapping around.
 pub fn others(rank: Rank, pes: u32) -> impl Iterator<Item = Rank> {
-    (1..pes).map(move |distance| rank.plus(distance.into(), pes))
+    (1..pes).map(move |distance| rank.plus(distance as usize, pes as usize))
 }

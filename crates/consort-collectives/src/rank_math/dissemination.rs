@@ -17,9 +17,9 @@ pub struct Round {
 #[must_use]
 pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
     let round = |power| {
-        let distances = (1..u64::from(radix)).map(|digit| digit * power);
-        let distances = distances.take_while(|&far| far < u64::from(pes));
-        Round { to: distances.map(|far| rank.plus(far, pes)).collect() }
+        let distances = (1..radix as usize).map(|digit| digit * power);
+        let distances = distances.take_while(|&far| far < pes as usize);
+        Round { to: distances.map(|far| rank.plus(far, pes as usize)).collect() }
     };
     powers(pes, radix).map(round).collect()
 }
@@ -31,9 +31,9 @@ pub fn round_count(pes: u32, radix: u32) -> usize {
 }
 
 /// Returns the powers of the radix below the number of PEs, one per round.
-fn powers(pes: u32, radix: u32) -> impl Iterator<Item = u64> {
-    let powers = std::iter::successors(Some(1), move |power| Some(power * u64::from(radix)));
-    powers.take_while(move |&power| power < u64::from(pes))
+fn powers(pes: u32, radix: u32) -> impl Iterator<Item = usize> {
+    let powers = std::iter::successors(Some(1), move |power| Some(power * radix as usize));
+    powers.take_while(move |&power| power < pes as usize)
 }
 
 #[cfg(test)]

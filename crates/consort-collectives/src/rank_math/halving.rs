@@ -24,7 +24,7 @@ pub struct Half {
 #[must_use]
 pub fn half(rank: Rank, root: Rank, pes: u32) -> Half {
     let relative = (rank.0 + pes - root.0) % pes;
-    let absolute = |node: u32| root.plus(node.into(), pes);
+    let absolute = |node: u32| root.plus(node as usize, pes as usize);
     let middle = |range: &Range<u32>| range.end - (range.end - range.start) / 2;
     let (mut parent, mut range, mut handed) = (None, 0..pes, 0);
     while range.start != relative {

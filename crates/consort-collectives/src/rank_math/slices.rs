@@ -53,13 +53,14 @@ impl Slices {
     /// Returns the PE on the left, unless it has all slices.
     #[must_use]
     pub fn left(&self, rank: Rank) -> Option<Rank> {
-        (self.node != 1 && self.pes > 1).then(|| rank.plus(u64::from(self.pes) - 1, self.pes))
+        (self.node != 1 && self.pes > 1)
+            .then(|| rank.plus(self.pes as usize - 1, self.pes as usize))
     }
 
     /// Returns the PE on the right, unless this PE has all slices.
     #[must_use]
     pub fn right(&self, rank: Rank) -> Option<Rank> {
-        (self.node != 0).then(|| rank.plus(1, self.pes))
+        (self.node != 0).then(|| rank.plus(1, self.pes as usize))
     }
 
     /// Returns whether this PE sends before it receives. Every second PE does, so that half of the

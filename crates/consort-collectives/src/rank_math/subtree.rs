@@ -57,7 +57,7 @@ impl Subtree {
         let part = |Range { start, end }: Range<u32>| {
             let first = match place {
                 Place::Accumulator => start - self.nodes.start,
-                _ => root.plus(start.into(), pes).0,
+                _ => root.plus(start as usize, pes as usize).0,
             };
             Span { place, at: first as usize * bytes, bytes: (end - start) as usize * bytes }
         };
@@ -120,7 +120,7 @@ mod tests {
                     for rank in (0..pes).map(Rank) {
                         let Subtree { nodes, parent, children } =
                             Subtree::of(rank, root, pes, shape);
-                        assert_eq!(root.plus(nodes.start.into(), pes), rank);
+                        assert_eq!(root.plus(nodes.start as usize, pes as usize), rank);
                         let mut next = nodes.start + 1;
                         for (child, of_child) in children {
                             assert_eq!(of_child.start, next);

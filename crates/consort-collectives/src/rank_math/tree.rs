@@ -59,7 +59,7 @@ impl Shape {
     #[must_use]
     pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
         let relative = (rank.0 + pes - root.0) % pes;
-        let absolute = |node: u32| root.plus(node.into(), pes);
+        let absolute = |node: u32| root.plus(node as usize, pes as usize);
         let parent = self.parent(relative).map(|parent| {
             let index = self.children(parent, pes).iter().position(|&node| node == relative);
             let index = index.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
@@ -73,7 +73,7 @@ impl Shape {
     #[must_use]
     pub fn children_of(self, rank: Rank, root: Rank, pes: u32) -> Vec<Rank> {
         let relative = (rank.0 + pes - root.0) % pes;
-        let absolute = |node: u32| root.plus(node.into(), pes);
+        let absolute = |node: u32| root.plus(node as usize, pes as usize);
         self.children(relative, pes).into_iter().map(absolute).collect()
     }
 

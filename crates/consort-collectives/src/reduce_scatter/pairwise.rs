@@ -41,7 +41,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let before = Span::accumulator(length);
         let mut so_far = own;
         for index in 1..pes {
-            let (to, from) = (rank.plus((pes - index).into(), pes), rank.plus(index.into(), pes));
+            let [to, from] =
+                [pes - index, index].map(|distance| rank.plus(distance as usize, pes as usize));
             let (target, keep) = if from > rank || commutes {
                 (result, OnReceive::After(vec![std::mem::replace(&mut so_far, result)]))
             } else if rank == Rank(1) {

@@ -175,7 +175,7 @@ fn overwritten_message_is_detected() {
 fn unanswered_wait_is_reported_with_its_seed() {
     let member = async |pe: &Pe<'_>| -> Op {
         let call = pe.begin(Operands::NONE).await;
-        let right = pe.rank().plus(1, pe.size());
+        let right = pe.rank().plus(1, pe.size() as usize);
         // All but the last PE wait before they signal.
         if pe.rank() != Rank(2) {
             call.wait(Channel::new(0), 0).await?;

@@ -86,8 +86,8 @@ fn some_send_first_and_some_receive_first_in_every_ring() {
             for rank in (0..pes).map(Rank) {
                 let (mut node, mut firsts) = (rank, Vec::new());
                 while firsts.is_empty() || node != rank {
-                    let to = node.plus(distance.into(), pes);
-                    let from = node.plus((pes - distance).into(), pes);
+                    let to = node.plus(distance as usize, pes as usize);
+                    let from = node.plus((pes - distance) as usize, pes as usize);
                     firsts.push(super::sends_first(node, to, from, pes));
                     node = to;
                 }

@@ -5,7 +5,6 @@ use consort::{EAGER_BYTES, Rank, Team, nonblocking::Request};
 use consort_conformance::data::Random;
 
 use super::scenes::{Cut, Trouble, ensure, middle, words};
-use crate::data::count;
 
 /// The longest message in words that is sent without waiting for its receiver.
 const EAGER: usize = EAGER_BYTES / size_of::<u64>();
@@ -109,16 +108,16 @@ fn round(team: &Team, way: Way, messages: &[Message]) -> Result<(), Trouble> {
 }
 
 /// Each PE sends to the PE `by` ranks after it.
-fn shift(team: &Team, by: u64, len: usize, seed: u64) -> Result<(), Trouble> {
-    let (me, pes) = (team.rank(), count(team.size()));
-    let from = me.plus(u64::from(pes) - by % u64::from(pes), pes);
+fn shift(team: &Team, by: usize, len: usize, seed: u64) -> Result<(), Trouble> {
+    let (me, pes) = (team.rank(), team.size());
+    let from = me.plus(pes - by % pes, pes);
     let (sent, mut found) = (words(seed, me, len), vec![0; len]);
     team.send_receive(me.plus(by, pes), &sent, from, &mut found)?;
     Message { from, to: me, len, seed }.check(&found)
 }
 
 pub(super) fn play(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
-    let (mut random, pes) = (Random(seed), count(team.size()));
+    let (mut random, pes) = (Random(seed), team.size());
     // Prevents messages of different scenes from matching.
     team.barrier()?;
     for _ in 0..1 + random.below(3) {
@@ -128,8 +127,8 @@ pub(super) fn play(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Troub
             *random.pick(&[0, 1, 7, 7, 800, 1536, 1537, EAGER, long])
         };
         let message = |random: &mut Random| {
-            let from = random.below(pes as usize) as u64;
-            let apart = 1 + random.below(pes as usize - 1) as u64;
+            let from = random.below(pes);
+            let apart = 1 + random.below(pes - 1);
             let (from, to) = (Rank(0).plus(from, pes), Rank(0).plus(from + apart, pes));
             Message { from, to, len: len(random), seed: random.next_word() }
         };
@@ -139,7 +138,7 @@ pub(super) fn play(team: &Team, seed: u64, cut: Option<Cut>) -> Result<(), Troub
         };
         round(team, way, &messages)?;
         middle(cut)?;
-        let (by, len) = (random.next_word() % 8, len(&mut random));
+        let (by, len) = (random.below(8), len(&mut random));
         shift(team, by, len, random.next_word())?;
     }
     Ok(())

@@ -41,7 +41,7 @@ fn leaves_alone(scene: &Scene<'_>) -> bool {
         (algorithm, Reduce) => {
             let is_flat = algorithm == "flat" || operator == OperatorClass::Commutative || pes == 2;
             let top = if is_flat { ROOT } else { Rank(0) };
-            let node = first.plus(u64::from(pes - top.0), pes).0;
+            let node = first.plus((pes - top.0) as usize, pes as usize).0;
             let is_chain = algorithm == "chain" || candidate.parameter("radix") == Some(1);
             needs_nothing && if is_chain { node == pes - 1 } else { node > 0 }
         }
