@@ -283,7 +283,7 @@ pub fn check_environment(fabric: Fabric) -> Result<()> {
 pub fn check_processes(shape: ProcessShape, pes: u32) -> Result<()> {
     let each = shape.pes_each;
     require!(
-        pes.is_multiple_of(each),
+        (pes as usize).is_multiple_of(each),
         "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
     );
     Ok(())

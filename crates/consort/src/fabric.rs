@@ -27,7 +27,7 @@ pub enum Fabric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessShape {
     /// The number of PEs of each process, at least one.
-    pub pes_each: u32,
+    pub pes_each: usize,
     /// Whether ranks are dealt to the processes in turn, instead of in consecutive blocks.
     pub in_turn: bool,
 }
@@ -38,16 +38,16 @@ impl ProcessShape {
 
     /// Returns the number of processes of `pes` PEs.
     #[must_use]
-    pub fn processes(self, pes: u32) -> u32 {
+    pub fn processes(self, pes: usize) -> usize {
         pes.div_ceil(self.pes_each.max(1))
     }
 
     /// Returns the processes of the PEs of a world of `pes`.
     pub(crate) fn nodes(self, pes: u32) -> Nodes {
         if self.in_turn && self.pes_each > 1 {
-            Nodes::InTurn(self.processes(pes).max(1))
+            Nodes::InTurn(engine_count(self.processes(pes as usize).max(1)))
         } else {
-            Nodes::Blocks(self.pes_each.max(1))
+            Nodes::Blocks(engine_count(self.pes_each.max(1)))
         }
     }
 }
@@ -58,7 +58,7 @@ impl ProcessShape {
 pub struct MachineShape {
     /// The number of processes of each machine. `None` before they are started, if the MPI's
     /// launcher decides; then only threads are known to share memory.
-    pub processes: Option<u32>,
+    pub processes: Option<usize>,
     /// The placement of PEs on the processes.
     pub process: ProcessShape,
 }
@@ -70,6 +70,12 @@ impl MachineShape {
         let pes_each = self.processes.unwrap_or(1).saturating_mul(pes_each);
         ProcessShape { pes_each, in_turn }.nodes(pes)
     }
+}
+
+/// Returns a number of PEs or processes as the engine counts them. Larger numbers become the
+/// largest, because no job has more PEs than [`MOST_PES`].
+pub(crate) fn engine_count(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
 }
 
 /// Which of an MPI's processes share memory.
@@ -107,7 +113,7 @@ impl Fabric {
     /// reports it: the PEs of a single machine are its processes, or threads of one process, and
     /// machines of one process each share no memory.
     #[must_use]
-    pub fn in_world_of(self, pes: u32) -> Self {
+    pub fn in_world_of(self, pes: usize) -> Self {
         let Self::Mixed(MachineShape { processes: Some(on_machine), process }) = self else {
             return self;
         };
@@ -188,8 +194,9 @@ impl FromStr for Fabric {
 
     fn from_str(text: &str) -> Result<Self, UnknownFabric> {
         let unknown = || UnknownFabric(text.to_owned());
-        let number =
-            |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(unknown);
+        let number = |text: &str| {
+            text.parse::<usize>().ok().filter(|&number| number > 0).ok_or_else(unknown)
+        };
         let words: Vec<&str> = text.split(':').collect();
         let (name, count, in_turn) = match words[..] {
             ["threads"] => return Ok(Self::Threads),

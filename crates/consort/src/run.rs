@@ -137,7 +137,7 @@ fn no_number(variable: &'static str, value: String) -> Error {
 const EACH: &str = "CONSORT_PES_PER_PROCESS";
 
 /// Returns the number of PEs of each process that an MPI starts; one if the environment sets none.
-fn each_of_environment() -> Result<u32, Error> {
+fn each_of_environment() -> Result<usize, Error> {
     let Some(text) = variable(EACH) else { return Ok(1) };
     let each = text.trim().parse().ok().filter(|&each| each > 0);
     each.ok_or_else(|| no_number(EACH, text))

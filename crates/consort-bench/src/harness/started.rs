@@ -35,7 +35,7 @@ pub(super) enum Answer<T> {
 /// Returns how many processes an MPI has started, if it is the wrong number for this many PEs.
 pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
     let (shape, started) = fabric.shape().zip(MpiProcess::here())?;
-    Some(started.processes).filter(|&processes| processes != shape.processes(pes))
+    Some(started.processes).filter(|&processes| processes as usize != shape.processes(pes as usize))
 }
 
 /// Returns the PEs that a process started for this purpose takes part in.
@@ -70,7 +70,7 @@ pub(super) fn outcome<T: DeserializeOwned>(
     serde_json::to_writer(file, task)?;
     let program = env::current_exe().context("cannot find the path of this program")?;
     let mut command = match fabric.shape() {
-        Some(shape) => mpi::launcher(shape.processes(pes), stop)?,
+        Some(shape) => mpi::launcher(shape.processes(pes as usize), stop)?,
         None => {
             let mut command = Command::new(&program);
             command.args(["session", "--start", &pes.to_string()]);
@@ -92,8 +92,8 @@ pub(super) fn outcome<T: DeserializeOwned>(
             bail!(
                 "--fabric {fabric} --pes {pes} needs {} processes of {each} PEs, but mpirun \
                  started {count}: use --pes {}, or let mpirun start enough",
-                pes.div_ceil(each),
-                count * each
+                (pes as usize).div_ceil(each),
+                count as usize * each
             )
         }
     }

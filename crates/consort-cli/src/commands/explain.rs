@@ -95,7 +95,7 @@ impl Explain {
     /// When the named wisdom cannot be used, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         let pes = self.pes_or_usual();
-        let fabric = self.fabric.in_world_of(pes);
+        let fabric = self.fabric.in_world_of(pes as usize);
         if fabric != self.fabric {
             tracing::warn!(
                 "{pes} PEs of --fabric {} are {fabric}, so this explains --fabric {fabric}",
@@ -132,7 +132,7 @@ impl Explain {
     fn pes_or_usual(&self) -> u32 {
         let of_machines = match self.fabric {
             Fabric::Mixed(MachineShape { processes: Some(processes), process }) => {
-                Some(processes.saturating_mul(process.pes_each).saturating_mul(2))
+                u32::try_from(processes.saturating_mul(process.pes_each).saturating_mul(2)).ok()
             }
             _ => None,
         };

@@ -75,7 +75,8 @@ impl Topo {
             return self.here();
         }
         let shape = self.fabric.shape().unwrap_or(ProcessShape::SINGLE);
-        let pes = self.pes.unwrap_or(2 * shape.pes_each);
+        let of_two = || u32::try_from(shape.pes_each.saturating_mul(2)).unwrap_or(args::MOST_PES);
+        let pes = self.pes.unwrap_or_else(of_two);
         args::check_environment(self.fabric)?;
         args::check_processes(shape, pes)?;
         let survey =

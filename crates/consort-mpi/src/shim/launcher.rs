@@ -22,9 +22,9 @@ pub struct HostPlacement<'h> {
     /// The hosts, in the order in which they take processes.
     pub hosts: &'h [String],
     /// The number of processes.
-    pub processes: u32,
+    pub processes: usize,
     /// The largest number of processes on a host.
-    pub most: u32,
+    pub most: usize,
     /// Whether processes are dealt to the hosts in turn, or each host is filled in turn.
     pub in_turn: bool,
     /// Whether each line of output begins with the rank of its process.

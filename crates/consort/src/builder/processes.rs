@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Error, Result,
     error::LaunchError,
-    fabric::{Fabric, MachineShape, ProcessShape, Sharing},
+    fabric::{Fabric, MachineShape, ProcessShape, Sharing, engine_count},
     tune::Algorithms,
     warn::warn,
 };
@@ -123,7 +123,7 @@ impl Processes {
             warn(warning);
         }
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
-        let each = shape.pes_each.max(1);
+        let each = engine_count(shape.pes_each.max(1));
         let pes = started.processes.saturating_mul(each);
         // This process's place, its processors, and a file that processes of the same machine find.
         let place = SharedFile::host_key().filter(|_| sharing == Sharing::Machine);
@@ -224,7 +224,8 @@ impl Processes {
             (false, true) => Fabric::Mpi(self.shape),
             (false, false) => {
                 let pes_each = self.shape.pes_each.max(1);
-                let processes = self.nodes.members(0, self.pes).count.div_ceil(pes_each);
+                let on_machine = self.nodes.members(0, self.pes).count as usize;
+                let processes = on_machine.div_ceil(pes_each);
                 let in_turn = matches!(self.nodes, Nodes::InTurn(_));
                 let process = ProcessShape { pes_each, in_turn };
                 Fabric::Mixed(MachineShape { processes: Some(processes), process })
@@ -252,7 +253,7 @@ impl Processes {
         let mut settings = vec![
             Setting::new("version of Consort", &version, version.to_owned()),
             executable,
-            Setting::of_number("PEs of a process", self.shape.pes_each.into()),
+            Setting::of_number("PEs of a process", self.shape.pes_each as u64),
             Setting::new("placement", &self.shape.in_turn, placement),
             Setting::new("sharing of memory", &sharing, format!("{sharing:?}")),
         ];

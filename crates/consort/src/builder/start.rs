@@ -108,7 +108,7 @@ impl JobBuilder {
     pub(super) fn begin_by_mpi(&mut self, started: &MpiProcess) -> Result<Processes> {
         let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
-        self.pes = started.processes.saturating_mul(shape.pes_each.max(1)) as usize;
+        self.pes = (started.processes as usize).saturating_mul(shape.pes_each.max(1));
         let pes = self.count()?;
         // Find errors that all processes share before MPI begins, so that no process waits.
         self.read_environment(pes)?;

@@ -57,7 +57,7 @@ const TWO_LEVELS: &str = "two_level";
 const OF_THE_MPI: &str = "vendor";
 /// PEs in each process, for two levels.
 const PES_EACH: u32 = 2;
-const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false });
+const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH as usize, in_turn: false });
 const LEVEL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
 
 /// A comparison of two ways over all collectives.

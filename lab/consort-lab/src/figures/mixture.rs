@@ -40,15 +40,15 @@ const FABRICS: [(&str, Fabric); 4] = [
     ("processes of a machine", Fabric::Processes),
     (
         "threads of an MPI's processes",
-        Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false }),
+        Fabric::Mpi(ProcessShape { pes_each: PES_EACH as usize, in_turn: false }),
     ),
     ("an MPI's processes", Fabric::Mpi(ProcessShape::SINGLE)),
 ];
 /// The processes of mixtures. The launcher of the MPI decides the order of processes on machines.
 const MIXED: [ProcessShape; 3] = [
     ProcessShape::SINGLE,
-    ProcessShape { pes_each: PES_EACH, in_turn: false },
-    ProcessShape { pes_each: PES_EACH, in_turn: true },
+    ProcessShape { pes_each: PES_EACH as usize, in_turn: false },
+    ProcessShape { pes_each: PES_EACH as usize, in_turn: true },
 ];
 /// The calls, and their sizes in bytes.
 const CALLS: [(Collective, usize); 4] = [

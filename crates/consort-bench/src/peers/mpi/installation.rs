@@ -75,13 +75,13 @@ impl Mpi {
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<String> {
-        let mut run = self.launcher(pes, bound);
+        let mut run = self.launcher(pes as usize, bound);
         output(run.arg(&program.path).args(arguments), limit, stop)
     }
 
     /// Returns the command that starts `processes` processes of the program named by its further
     /// arguments, bound to cores or not.
-    pub(super) fn launcher(&self, processes: u32, bound: bool) -> Command {
+    pub(super) fn launcher(&self, processes: usize, bound: bool) -> Command {
         let mut run = command(&self.mpirun, &self.mpirun);
         run.args(here(self.launcher, bound)).arg("-n").arg(processes.to_string());
         run

@@ -19,7 +19,7 @@ pub use rows::rows;
 ///
 /// # Errors
 /// If there is no mpirun, or it does not start.
-pub fn launcher(processes: u32, stop: &AtomicBool) -> anyhow::Result<Command> {
+pub fn launcher(processes: usize, stop: &AtomicBool) -> anyhow::Result<Command> {
     let found = installation::Mpi::find(Path::new("mpirun"), stop);
     let found = found.context("--fabric mpi starts them by the mpirun in PATH")?;
     Ok(found.launcher(processes, false))

@@ -72,12 +72,12 @@ impl Hosts {
     ///
     /// # Errors
     /// When a host has fewer slots.
-    pub(super) fn most(&self, processes: u32) -> Result<u32> {
-        let hosts = u32::try_from(self.names.len())?;
+    pub(super) fn most(&self, processes: usize) -> Result<usize> {
+        let hosts = self.names.len();
         let most = processes.div_ceil(hosts);
         if let Some((slots, name)) = &self.fewest {
             require!(
-                most <= *slots,
+                most <= *slots as usize,
                 "{processes} processes on {hosts} hosts are up to {most} on each, but {name} has \
                  {slots} slots: give it more slots, or none"
             );

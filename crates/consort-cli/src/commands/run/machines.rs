@@ -111,11 +111,11 @@ impl Machines {
         }
         let shape = self.shape()?;
         args::check_processes(shape, job.pes)?;
-        let processes = shape.processes(job.pes);
+        let processes = shape.processes(job.pes as usize);
         let most = hosts.most(processes).context("--hosts")?;
         let in_turn = self.in_turn();
         let used = if in_turn { processes } else { processes.div_ceil(most) };
-        let used = hosts.names.len().min(used as usize);
+        let used = hosts.names.len().min(used);
         if let unused @ [first, ..] = &hosts.names[used..] {
             tracing::warn!(
                 "of {} hosts {} {} no process ({first}{}): the others take {most} at most",
@@ -152,7 +152,7 @@ impl Machines {
             || variable(PES_PER_PROCESS).map(|text| args::pes(text.to_string_lossy().trim()));
         let pes_each = self.pes_per_process.map(Ok).or_else(of_environment).unwrap_or(Ok(1));
         let pes_each = pes_each.map_err(|error| anyhow!("{PES_PER_PROCESS}: {error}"))?;
-        Ok(ProcessShape { pes_each, in_turn: self.in_turn() })
+        Ok(ProcessShape { pes_each: pes_each as usize, in_turn: self.in_turn() })
     }
 
     fn in_turn(&self) -> bool {
