@@ -72,8 +72,9 @@ impl Meeting {
         let mut greetings = decoded.ok_or(MeetError::Garbled)?;
         greetings.sort_by_key(|greeting| greeting.rank);
         ensure_one_job(&greetings)?;
-        if greetings.len() != pes as usize {
-            return Err(MeetError::Count { got: greetings.len(), pes });
+        let (got, pes) = (greetings.len(), pes as usize);
+        if got != pes {
+            return Err(MeetError::Count { got, pes });
         }
         // The sizes are equal, and no rank is there twice.
         let is_own = |(rank, one): (u32, &Greeting)| one.rank.0 == rank;

@@ -118,7 +118,8 @@ fn ensure_fit(one: &Greeting, other: &Greeting) -> Result<(), MeetError> {
         });
     }
     if one.pes != other.pes {
-        return Err(MeetError::Sizes { processes: both, sizes: [one.pes, other.pes] });
+        let sizes = [one.pes, other.pes].map(|pes| pes as usize);
+        return Err(MeetError::Sizes { processes: both, sizes });
     }
     let differs = FACTS.iter().zip(one.place.iter().zip(&other.place)).find(|(_, (a, b))| a != b);
     if let Some((fact, _)) = differs {

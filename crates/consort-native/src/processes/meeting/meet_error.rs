@@ -19,7 +19,7 @@ pub enum MeetError {
         /// The number of processes whose bytes it returned.
         got: usize,
         /// The number of PEs.
-        pes: u32,
+        pes: usize,
     },
     /// The exchange returned bytes that Consort has not sent.
     Garbled,
@@ -78,7 +78,7 @@ pub enum MeetError {
         /// The processes, with their ranks.
         processes: [(Rank, u32); 2],
         /// The number that each expects.
-        sizes: [u32; 2],
+        sizes: [usize; 2],
     },
     /// Two processes have different versions of Consort.
     Versions {
