@@ -123,7 +123,7 @@ impl Algorithms {
         Self::of(Fabric::Threads)
     }
 
-    /// Returns the algorithms of such PEs. The first call reads the machine and the affinity mask.
+    /// Returns the algorithms for PEs of this kind. The first call reads the machine and the affinity mask.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
         let held = hold_forks();

@@ -33,9 +33,10 @@ use consort_native::Event;
 use self::arrivals::{Arrival, Arrivals, MOST};
 use crate::{Error, Job, JoinedPe, Result, builder::JOINING, error::LaunchError, tune::Algorithms};
 
-/// A barrier for `n` threads. It can be used in two ways:
+/// A barrier for `n` existing threads, in place of [`std::sync::Barrier`]. It can be used in two
+/// ways:
 ///
-/// - [`Barrier::wait`] works as in [`std::sync::Barrier`]: for any threads, even more than `n`, and
+/// - [`Barrier::wait`] works as in the standard library: for any threads, even more than `n`, and
 ///   in programs without errors. Only the import changes.
 /// - [`Barrier::join`] makes a thread a [`BarrierMember`]. If a member panics or never arrives, the
 ///   others get an error, where threads that only wait would hang. Its

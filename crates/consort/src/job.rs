@@ -31,11 +31,10 @@ use crate::{
 /// and they join it.
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
-/// one of the PEs, or [joins](Self::join) and leaves. Any thread may join again as a rank that
-/// another thread has left, once that thread has dropped the PE's handles, and continues with the
-/// PE's next call. Calls wait for ranks that no
-/// thread has joined yet. If that takes longer than [`JobBuilder::join_timeout`], 10 s by default,
-/// the job fails with [`Error::TimedOut`], which names them.
+/// one of the PEs, or [joins](Self::join) and leaves. Another thread may then join as the rank that
+/// it has left, once the PE's handles are dropped, and continues with the PE's next call. Calls wait
+/// for ranks that no thread has joined yet. If that takes longer than [`JobBuilder::join_timeout`],
+/// 10 s by default, the job fails with [`Error::TimedOut`], which names them.
 ///
 /// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
 /// barrier.
@@ -141,10 +140,11 @@ impl Job {
     /// Joins as the PE with the lowest rank that no thread runs.
     ///
     /// # Errors
-    /// [`LaunchError::Full`] when threads run all PEs, or have handles on them; [`LaunchError::JoinedAlready`] when the
-    /// calling thread runs one of them; [`LaunchError::ThreadEnds`] in a destructor of a
-    /// thread-local value that runs after the library's own destructors; the job's error when it
-    /// has failed; and [`Error::Forked`] in a child that was forked after the job was created.
+    /// [`LaunchError::Full`] when threads run all PEs, or other threads have handles on the rest;
+    /// [`LaunchError::JoinedAlready`] when the calling thread runs one of them;
+    /// [`LaunchError::ThreadEnds`] in a destructor of a thread-local value that runs after the
+    /// library's own destructors; the job's error when it has failed; and [`Error::Forked`] in a
+    /// child that was forked after the job was created.
     pub fn join(&self) -> Result<JoinedPe> {
         self.ensure_may_join()?;
         for rank in self.0.here() {

@@ -24,9 +24,10 @@ use crate::{
     },
 };
 
-/// A processing element: one thread of a job. [`JobBuilder::run`](crate::JobBuilder::run) passes it
-/// to the program, and [`Job::join`](crate::Job::join) gives it to an existing thread. It cannot be
-/// sent to another thread.
+/// A processing element (PE): a thread with a rank in a job, as a process is in MPI.
+/// [`JobBuilder::run`](crate::JobBuilder::run) passes it to the program, and
+/// [`Job::join`](crate::Job::join) gives it to an existing thread. It cannot be sent to another
+/// thread.
 ///
 /// ```
 /// use consort::{Job, Waiting};

@@ -42,9 +42,9 @@ use crate::{
     runtime::kept,
 };
 
-/// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
-/// have left before the call that began it returns. From
-/// [`JobBuilder::pool`](crate::JobBuilder::pool).
+/// Threads that stay for successive parallel regions, like those of OpenMP; from
+/// [`JobBuilder::pool`](crate::JobBuilder::pool). In a *parallel region*, all PEs run one program, and
+/// the call that began it returns when all have left it.
 ///
 /// Threads that share a pool run their regions one after the other. So a program in a region must
 /// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each

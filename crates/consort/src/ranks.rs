@@ -139,8 +139,9 @@ impl Ranks {
     /// Returns the PE of this rank for the calling thread to run; `None` if another one runs it.
     ///
     /// # Errors
-    /// [`LaunchError::HeldElsewhere`] when another thread has handles on it. [`Error::Memory`] when the system refuses memory for it, and [`LaunchError::Thread`] when
-    /// its helper cannot be started: the job has then failed.
+    /// [`LaunchError::HeldElsewhere`] when another thread has handles on it. [`Error::Memory`] when
+    /// the system refuses memory for it, and [`LaunchError::Thread`] when its helper cannot be
+    /// started: the job has then failed.
     pub(crate) fn enter(self: &Arc<Self>, rank: Rank) -> Result<Option<Pe>> {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {

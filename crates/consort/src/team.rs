@@ -8,9 +8,9 @@ use consort_fabric::{Rank, SyncMode, SyncModes};
 use crate::Error;
 use crate::{Result, error::CallError, runtime::hold::Hold};
 
-/// A team of PEs, from the view of one of them, with the synchronization modes of its calls.
-/// [`Pe::world`](crate::Pe::world) is the team of all PEs of the job; [`Team::split`] and other
-/// methods form smaller teams.
+/// A team of PEs, as one of them sees it: MPI's communicator. Its methods are the calls that its PEs
+/// make together, and those that one makes to another. [`Pe::world`](crate::Pe::world) is the team of
+/// all PEs of the job; [`Team::split`] and other methods form smaller teams.
 ///
 /// Ranks are ranks in the team, from 0 on. Every method is collective unless its documentation says
 /// that it is local: all PEs of the team call it, in the same order, with the same root, length,

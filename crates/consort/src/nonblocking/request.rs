@@ -114,7 +114,8 @@ impl<B> Request<B> {
     ///
     /// # Errors
     /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls;
-    /// [`CallError::Reentrant`].
+    /// [`CallError::Reentrant`]; [`CallError::Ended`] when the PE does not run, and the call was not
+    /// complete.
     pub fn test(&mut self) -> Result<bool> {
         if self.completion.is_over() {
             return Ok(true);
