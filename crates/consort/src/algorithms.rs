@@ -30,7 +30,7 @@ pub struct Algorithms {
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
-    /// The nodes of a team that is placed on an MPI's processes differently from the world.
+    /// The nodes of a team whose placement on an MPI's processes differs from the world's.
     nodes: Option<Nodes>,
     /// Whether the fabric's own collectives, which belong to the world, are included.
     vendor: bool,
@@ -79,7 +79,10 @@ pub fn register<A: Algorithm>(collective: Collective) {
         None => all.push((collective, new)),
         Some((_, known)) => {
             let (known, new) = (known.type_name, new.type_name);
-            assert!(known == new, "{known} is a {collective} `{name}`, as is {new}");
+            assert!(
+                known == new,
+                "{known} and {new} are both a {collective} `{name}`: use another name"
+            );
         }
     }
 }
@@ -87,7 +90,7 @@ pub fn register<A: Algorithm>(collective: Collective) {
 /// The time to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
-/// One instance for each fabric and for each other form of nodes that a team has had; never freed.
+/// One instance for each fabric, and for each other placement of a team on nodes. Never freed.
 static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 /// Returns this machine's topology, which is read once.
@@ -123,7 +126,8 @@ impl Algorithms {
         Self::of(Fabric::Threads)
     }
 
-    /// Returns the algorithms for PEs of this kind. The first call reads the machine and the affinity mask.
+    /// Returns the algorithms of the PEs of a fabric. The first call reads the machine and the
+    /// affinity mask.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
         let held = hold_forks();
@@ -243,7 +247,7 @@ impl Algorithms {
         })
     }
 
-    /// Returns whether these are for a team that is placed on processes differently from a world.
+    /// Returns whether these are for a team whose placement on processes differs from a world's.
     pub(crate) fn is_of_part(&self) -> bool {
         self.nodes.is_some()
     }
@@ -375,7 +379,7 @@ mod tests {
     use super::*;
     use crate::launch::{MachineShape, ProcessShape};
 
-    /// Wisdom of worlds of a shape also serves teams with the same placement on the processes.
+    /// The wisdom of worlds also serves teams with the same placement on the processes.
     #[test]
     fn team_with_another_layout_is_recognized() {
         let world = Algorithms::of(Fabric::Mpi(ProcessShape { pes_each: 2, in_turn: false }));
@@ -388,8 +392,8 @@ mod tests {
         assert_ne!(world.identity(), Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).identity());
     }
 
-    /// Four PEs on two machines with two processes of one PE each: in two levels the PEs are placed
-    /// like those of two processes, but have separate wisdom.
+    /// Four PEs on two machines with two processes of one PE each: an algorithm of two levels sees
+    /// the same nodes as with two processes of two PEs. The wisdom is separate.
     #[test]
     fn machines_are_nodes() {
         let of = |in_turn| {

@@ -42,8 +42,8 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// number.
 ///
 /// End with [`AsyncBroadcasts::close`]. A PE that drops this value without closing it fails the
-/// job, because others may wait for it. So does a handler that panics in `close`. In any other
-/// call, a handler's panic loses only its message, if the program catches the panic.
+/// job, because others may wait for it. So does a handler that panics in `close`. If a handler
+/// panics in any other call and the program catches the panic, only that message is lost.
 ///
 /// ```
 /// use consort::{Job, Rank};
@@ -91,9 +91,9 @@ impl Team {
 
     /// As [`Team::async_broadcasts`], with trees in which a PE forwards messages to at most `k`
     /// children. `k` is from 1 to the team's size minus one; other values are clamped. `variant` is
-    /// the order in which a PE does its work: with the order of the publication, sources wait for
-    /// ever while others broadcast without end, and received messages fill the memory. All PEs must
-    /// pass the same values.
+    /// the order in which a PE does its work. With the published order, a source waits for ever
+    /// while others keep broadcasting, and received messages fill the memory. All PEs must pass the
+    /// same values.
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].
@@ -146,7 +146,7 @@ fn at_once<T>(future: impl Future<Output = Op<T>>) {
 impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<H> {
     /// Sends `data`, of any length, to all other PEs, and calls the handler with the messages that
     /// were received. Returns when `data` may be changed, possibly before the others have all of
-    /// it. Waits until this PE's children in the tree have taken the chunks sent to them before.
+    /// it. Waits until this PE's children in the tree have taken all earlier chunks.
     ///
     /// # Errors
     /// [`Error::PeFailed`].

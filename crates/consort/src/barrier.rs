@@ -9,8 +9,7 @@
 //! A [`BarrierMember`] is a PE, and its wait is the barrier of its team: the algorithms and their
 //! cost are those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones
 //! form a smaller team after the phase. They need no agreement: each sees which members have
-//! announced their last phase, because the barrier of that phase orders the announcement before its
-//! end.
+//! announced their last phase, because it was made before the barrier of that phase.
 
 mod arrivals;
 
@@ -36,8 +35,8 @@ use crate::{Error, Job, JoinedPe, Result, builder::JOINING, error::LaunchError, 
 /// A barrier for `n` existing threads, in place of [`std::sync::Barrier`]. It can be used in two
 /// ways:
 ///
-/// - [`Barrier::wait`] works as in the standard library: for any threads, even more than `n`, and
-///   in programs without errors. Only the import changes.
+/// - [`Barrier::wait`] works as in [`std::sync::Barrier`]: for any threads, even more than `n`, and
+///   without errors to handle. Only the import changes.
 /// - [`Barrier::join`] makes a thread a [`BarrierMember`]. If a member panics or never arrives, the
 ///   others get an error, where threads that only wait would hang. Its
 ///   [`wait`](BarrierMember::wait) is that of [`Team::barrier`](crate::Team::barrier).
@@ -181,7 +180,7 @@ impl Barrier {
         assert!(self.n <= MOST, "at most {MOST} threads can wait at a barrier, not {}", self.n);
     }
 
-    /// Releases the `threads` threads of a complete phase.
+    /// Releases the threads of a complete phase.
     fn release(&self, threads: usize) {
         self.phases.0.completed.fetch_add(1, Release); // pairs with the acquire in `past`
         self.event(threads).notify();
@@ -280,10 +279,10 @@ impl Members {
 
 /// One of the `n` members of a barrier, on the thread that [joined](Barrier::join).
 ///
-/// Dropping it makes room for another member, for which the others wait. Once a member has dropped
-/// out by [`BarrierMember::arrive_and_drop`], no thread can join any more, and dropping a member
-/// fails the waits of the remaining ones. If a panic drops it, the waits of all others return
-/// [`Error::PeFailed`].
+/// Dropping it makes room for another member, and the others wait for that one. Once a member has
+/// dropped out by [`BarrierMember::arrive_and_drop`], no thread can join any more, and dropping a
+/// member fails the waits of the remaining ones. If a panic drops it, the waits of all others
+/// return [`Error::PeFailed`].
 ///
 /// ```
 /// use consort::Barrier;

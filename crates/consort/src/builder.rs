@@ -27,7 +27,7 @@ use crate::{
     warn::event,
 };
 
-/// The default time for which a PE waits for another that no thread runs.
+/// How long a PE waits for a PE that no thread runs, by default.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);
 
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
@@ -78,12 +78,12 @@ pub struct JobBuilder {
     sharing: Option<Sharing>,
 }
 
-/// What the PEs are.
+/// The kind of PEs to start.
 #[derive(Clone, Debug)]
 enum Start {
     /// Threads of this process.
     Threads,
-    /// What the environment says.
+    /// As the environment says.
     Environment,
     /// Processes that meet; this one becomes the PE of this rank.
     Processes(Rank, Rendezvous),
@@ -133,7 +133,7 @@ impl Job {
     /// | --- | --- |
     /// | by `consort run -n 4 program` | 4 processes; this is one of them |
     /// | by `mpirun -n 4 program` of an MPI | 4 processes, which may be on many machines |
-    /// | the same, with `CONSORT_PES_PER_PROCESS=2` | 8, of which 2 are threads of this process |
+    /// | the same, with `CONSORT_PES_PER_PROCESS=2` | 8; 2 are threads of this process |
     /// | alone, with `CONSORT_PES=4` | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
@@ -161,11 +161,11 @@ impl Job {
     /// shell, a batch system, a test harness or `fork`. This process becomes PE `rank` of `size`.
     /// The processes meet at the `rendezvous` when the job is launched.
     ///
-    /// Each process runs the PE on the thread that calls [`JobBuilder::run`], which returns only
-    /// this PE's result, once the programs of all PEs have ended; or a thread of it
-    /// [joins](Job::join). The processes watch each other: if one ends before its program does,
-    /// the calls of all others return an error within a second. No file is left behind, whichever
-    /// process ends at whatever moment.
+    /// In each process, the thread that calls [`JobBuilder::run`] runs the PE, or a thread
+    /// [joins](Job::join). `run` returns only this PE's result, once the programs of all PEs have
+    /// ended. The processes watch each other: if one ends before its program does, the calls of all
+    /// others return an error within a second. No file is left behind, no matter when a process
+    /// ends.
     ///
     /// The processes must belong to one user, and be in the same namespaces of processes and users;
     /// otherwise none of them launches the job. They must have the same version of Consort and the
@@ -289,16 +289,16 @@ impl JobBuilder {
 
     /// Refines the choice of algorithms while the program runs. From time to time another algorithm
     /// serves a few calls of a kind, and replaces the current one if it is clearly faster, summed
-    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, plus one trial
-    /// in advance of about 0.1 ms. The PEs agree on the choice in an all-reduce, for which even
-    /// Loose calls wait. The algorithm of barriers is never changed.
+    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, plus about 0.1
+    /// ms for a first trial. The PEs agree on the choice in an all-reduce, for which even Loose
+    /// calls wait. The algorithm of barriers is never changed.
     #[must_use]
     pub fn online(mut self, share: f64) -> Self {
         self.online = Some(share);
         self
     }
 
-    /// Numbers the steps of calls from `step` on, which must not be 0. For tests beyond 2^40 steps.
+    /// Numbers the steps of calls from `step`, which must not be 0. For tests beyond 2^40 steps.
     #[doc(hidden)]
     #[must_use]
     pub fn first_step(mut self, step: u64) -> Self {
@@ -307,8 +307,8 @@ impl JobBuilder {
     }
 
     /// Sets the origin of the memory that the PEs share. The default is the value of
-    /// `CONSORT_SEGMENT`, or else private, but shared if `vm.overcommit_memory` is 2. For tests of
-    /// memory that other processes could map.
+    /// `CONSORT_SEGMENT`. If that is not set, memory is shared if `vm.overcommit_memory` is 2, and
+    /// private otherwise. For tests of memory that other processes could map.
     #[doc(hidden)]
     #[must_use]
     pub fn memory(mut self, memory: Origin) -> Self {

@@ -98,8 +98,8 @@ impl CompletionCounter {
         self.word.atomic(self.me, 0, Atomic::Load)
     }
 
-    /// Sets this PE's counter. Local. An operation that arrives at the same time is counted either
-    /// before, and is then lost, or after; it is undefined which.
+    /// Sets this PE's counter. Local. If an operation arrives at the same time, its count may be
+    /// overwritten, or added after this.
     ///
     /// # Errors
     /// [`Error::PeFailed`].

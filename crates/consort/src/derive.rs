@@ -110,7 +110,7 @@ impl<T: Pod> EitherPodOrValue for T {}
 /// struct Record<T> { key: u64, value: [T; 2] }
 /// ```
 ///
-/// Which cannot be copied:
+/// Without `Clone` and `Copy`:
 ///
 /// ```compile_fail,E0277
 /// #[derive(consort::Pod)]

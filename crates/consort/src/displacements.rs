@@ -88,7 +88,7 @@ impl fmt::Display for DisplacementsError {
             Self::Overflow { rank, count, displacement } => write!(
                 f,
                 "the block of PE {rank} has {count} elements from element \
-                 {displacement} on: no buffer is so long"
+                 {displacement} on: no buffer is that long"
             ),
             Self::Number { given, pes } => {
                 write!(f, "{given} blocks in a team of {pes} PEs: give one for each PE")

@@ -75,7 +75,7 @@ pub enum Error {
     Forked,
     /// The job has failed, and the reason cannot be read.
     JobFailed,
-    /// A call that cannot be made as it was asked for.
+    /// A call that cannot be made: see [`CallError`].
     Call(CallError),
     /// A job that cannot be launched, joined or left.
     Launch(LaunchError),

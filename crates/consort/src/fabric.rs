@@ -125,7 +125,7 @@ impl Fabric {
         }
     }
 
-    /// Returns the nodes of a world of `pes`, each of which shares memory, unless all PEs share it.
+    /// Returns the nodes of a world of `pes` PEs; `None` if all PEs share memory.
     pub(crate) fn nodes(self, pes: u32) -> Option<Nodes> {
         match self {
             Self::Threads | Self::Processes => None,
@@ -180,9 +180,9 @@ impl fmt::Display for UnknownFabric {
         let Self(text) = self;
         write!(
             f,
-            "unknown fabric `{text}`: use threads, processes, mpi or mixed; mpi:2 is \
-             with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the \
-             processes in turn; mixed:4x2 has 4 such processes on each machine"
+            "unknown fabric `{text}`: use threads, processes, mpi or mixed; mpi:2 has \
+             2 PEs per process, and mpi:2:in-turn deals ranks to the processes in \
+             turn; mixed:4x2 has 4 such processes on each machine"
         )
     }
 }

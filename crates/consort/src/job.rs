@@ -26,15 +26,16 @@ use crate::{
 /// A job: a fixed number of PEs that run a program together.
 ///
 /// [`Job::threads`] and [`Job::from_env`] configure one. [`JobBuilder::run`] and
-/// [`JobBuilder::pool`] give each PE a thread. A value of this type is for PEs that are existing
-/// threads, of [`std::thread::scope`], of a pool, or any others: [`JobBuilder::build`] creates it,
-/// and they join it.
+/// [`JobBuilder::pool`] give each PE a thread. A value of this type lets existing threads be the
+/// PEs, such as those of [`std::thread::scope`] or a pool: [`JobBuilder::build`] creates it, and
+/// the threads join it.
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
-/// one of the PEs, or [joins](Self::join) and leaves. Another thread may then join as the rank that
-/// it has left, once the PE's handles are dropped, and continues with the PE's next call. Calls wait
-/// for ranks that no thread has joined yet. If that takes longer than [`JobBuilder::join_timeout`],
-/// 10 s by default, the job fails with [`Error::TimedOut`], which names them.
+/// one of the PEs, or [joins](Self::join) and leaves. After a thread has left its PE and dropped
+/// the PE's handles, any thread may join as that PE. It continues with the PE's next call. Calls
+/// wait for ranks that no thread has joined yet. If that takes longer than
+/// [`JobBuilder::join_timeout`], 10 s by default, the job fails with [`Error::TimedOut`], which
+/// names them.
 ///
 /// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
 /// barrier.
@@ -60,8 +61,8 @@ pub struct Job(Arc<Ranks>);
 ///
 /// Dropping it leaves the job, as [`JoinedPe::leave`] does; if a panic drops it, the job fails. The
 /// job also fails if the thread ends without dropping it. A thread that returns early with an error
-/// leaves the others waiting: let it [`run`](Self::run) its program instead. A thread-local value
-/// may be dropped too late, when the thread has ended.
+/// leaves the others waiting: let it [`run`](Self::run) its program instead. Do not keep it in a
+/// thread-local value: those may be dropped too late, when the thread has ended.
 ///
 /// A struct can own it, together with the PE's teams, symmetric memory and plans:
 ///
@@ -355,7 +356,7 @@ impl Drop for Memberships {
     fn drop(&mut self) {
         for (ranks, rank) in self.0.drain(..).filter_map(|(job, rank)| Some((job.upgrade()?, rank)))
         {
-            let reason = "its thread ended and has not left the job".to_owned();
+            let reason = "its thread ended without leaving the job".to_owned();
             ranks.job.poison(&Failure::Pe { rank, reason });
         }
     }

@@ -1,4 +1,4 @@
-//! Collectives whose operator is a value: for languages whose calls name it when they run.
+//! Collectives whose operator is a value: for languages that name the operator at run time.
 //!
 //! An operator that is looked up by its name becomes the kernel of the call at once. So a call is
 //! compiled once for each type, and not again for each operator on it.

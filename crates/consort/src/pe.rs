@@ -45,7 +45,8 @@ pub struct Pe {
 }
 
 impl Pe {
-    /// Creates the PE of a rank of a job. `taking_back` gets its states when it has no handles.
+    /// Creates the PE of a rank of a job. Its states go to `taking_back` when no handle on them is
+    /// left.
     pub(crate) fn new(
         job: &Arc<Job>,
         rank: Rank,
@@ -76,7 +77,7 @@ impl Pe {
         &self.world.state
     }
 
-    /// Lets any thread run the PE, whichever has handles on it.
+    /// Lets any thread run the PE, even if another one has handles on it.
     pub(crate) fn let_change_threads(&self) {
         self.states().let_change_threads();
     }
@@ -124,17 +125,18 @@ impl Pe {
         calls()
     }
 
-    /// Returns the value of this type that the PE keeps. `make` makes it at the first call. It lasts
-    /// until the PE's program ends; in a [`Pool`](crate::Pool), whose regions all find it, until
-    /// the pool ends or a region fails. Local.
+    /// Returns the value of this type that the PE keeps. `make` makes it at the first call. It
+    /// lasts until the PE's program ends. In a [`Pool`](crate::Pool), all regions find the same
+    /// value, until the pool ends or a region fails. Local.
     ///
     /// The value may own teams, symmetric memory and plans of this PE. It stays on the PE's thread,
     /// and is dropped there. PE 0 of a pool is the thread that calls
     /// [`Pool::run`](crate::Pool::run). If that thread has ended, or another thread drops the pool,
     /// the value is dropped when its thread ends, or runs another region.
     ///
-    /// Between regions, nothing makes progress: do not keep asynchronous broadcasts. A region with
-    /// [shared handles](crate::Symmetric::share) at its end fails, also with kept ones.
+    /// Between regions, nothing makes progress: do not keep asynchronous broadcasts. If there are
+    /// [shared handles](crate::Symmetric::share) at the end of a region, even kept ones, the region
+    /// fails.
     ///
     /// # Errors
     /// The error of `make`; [`CallError::InUse`](crate::error::CallError::InUse) when the value of

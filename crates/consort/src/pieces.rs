@@ -74,7 +74,7 @@ impl Team {
 }
 
 #[test]
-fn parts_are_in_order_and_of_about_one_length() {
+fn parts_are_in_order_and_about_equally_long() {
     for len in [0, 1, 5, 6, 7, usize::MAX] {
         for parts in 1..8 {
             let all: Vec<_> = (0..parts).map(|index| part(len, parts, index)).collect();

@@ -82,7 +82,7 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a thread needs to begin a region.
+/// The state that a thread needs to begin a region.
 struct Current {
     /// The PEs; `None` after a region has failed.
     ranks: Option<Arc<Ranks>>,
@@ -99,7 +99,7 @@ struct Shared {
     starting: Event,
     ending: Event,
     process: ProcessToken,
-    /// The PEs, which change after a region has failed; those of the current region, owned by the pool.
+    /// The PEs of the current region, which the pool owns. They change after a region has failed.
     ranks: AtomicPtr<Ranks>,
     /// The errors of the current region.
     errors: Mutex<Errors>,
@@ -112,9 +112,9 @@ struct Shared {
 /// The region that began last. One line holds all that a PE needs to run it.
 #[repr(C, align(128))]
 struct Start {
-    /// Its number; 0 before the first, and [`OVER`] at the end of the pool.
+    /// The region's number; 0 before the first, and [`OVER`] at the end of the pool.
     number: AtomicU64,
-    /// Runs the program; `None` if the PEs are to be given up.
+    /// Runs the program; `None` tells the threads to give up their PEs.
     call: Cell<Option<Call>>,
     program: Cell<*const ()>,
     /// The place of a small program.
@@ -279,7 +279,7 @@ impl Shared {
         } else {
             let _ = ManuallyDrop::new(member); // the PE belongs to the parent
         }
-        // Now, so that no value of the thread is gone before.
+        // The kept values are dropped first, while the thread's other values still exist.
         let forgotten = catch_unwind(kept::forget_all);
         discard(forgotten.err());
         INSIDE.set(ptr::null());
@@ -306,7 +306,8 @@ impl Shared {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a region of this pool waits for a region that begins in a region of `inner`.
+    /// Returns whether a region of this pool waits for the regions of `inner`, directly or through
+    /// pools in between.
     fn waits_for(&self, inner: *const Self) -> bool {
         let mut pool = inner;
         // SAFETY: the calling thread is a PE of `inner`, or in a region of it. The pool in which its
@@ -321,8 +322,8 @@ impl Shared {
         false
     }
 
-    /// Records in whose region the current region begins. No region: null, because the pool of an
-    /// earlier one may be gone.
+    /// Records the pool in whose region the current region begins; null if there is none, because
+    /// the pool that was recorded earlier may be gone.
     fn set_outer(&self, outer: *const Self) {
         // A needless store would take the line from the other PEs.
         if !ptr::eq(self.outer.load(Relaxed), outer) {
@@ -376,7 +377,7 @@ impl Shared {
 struct Turn<'p> {
     shared: &'p Shared,
     current: MutexGuard<'p, Current>,
-    /// Until the region begins.
+    /// The PE of the calling thread, until the region begins.
     pe: Option<Pe>,
 }
 
@@ -449,7 +450,7 @@ impl Turn<'_> {
         }
         let ranks = current.ranks.take().expect("the turn has its PEs");
         let failed = ranks.first_cause(errors);
-        // For what PEs drop when they are given up.
+        // Values that PEs drop when they are given up may run regions.
         shared.set_outer(INSIDE.get());
         shared.start.call.set(None);
         current.number += 1;

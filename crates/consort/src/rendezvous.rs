@@ -36,18 +36,19 @@ impl Rendezvous {
     /// The name is not a file, but that of a socket in the abstract namespace of the machine (of
     /// its network namespace, to be precise). It is free again when the job ends or its process
     /// dies. While a job has it, processes of another job of this name wait for it, for at most
-    /// [the timeout](Self::timeout). All users share these names, so include something of your own.
+    /// [the timeout](Self::timeout). All users share these names, so include the name of your
+    /// program or user.
     ///
-    /// A process that dies before the others have come is one that does not come.
+    /// If a process dies before the others have come, it counts as missing.
     #[must_use]
     pub fn name(name: impl Into<String>) -> Self {
         Self { way: Way::Name(name.into()), timeout: TIMEOUT }
     }
 
     /// Returns a rendezvous of processes that exchange bytes by `all_gather`: it sends the bytes of
-    /// this process to all processes, and returns those of all, its own among them, in any order.
-    /// Each launch of the job calls it once or twice, on all processes alike. Some kilobytes of
-    /// each process are exchanged.
+    /// this process to all processes, and returns those of all processes, including this one, in
+    /// any order. Each launch of the job calls it once or twice, on all processes alike. Some
+    /// kilobytes of each process are exchanged.
     ///
     /// [The timeout](Self::timeout) does not apply: the closure limits its own time, and returns an
     /// error when a process does not come.

@@ -161,7 +161,7 @@ pub(crate) type Program<'p> = dyn Fn(&Pe) -> Result<(), String> + Sync + 'p;
 pub(crate) struct Failed {
     /// The PE that failed first, if one did.
     pub(crate) culprit: Option<Rank>,
-    /// The error, if the culprit's program has returned none.
+    /// The error, for a culprit whose program has returned no error.
     pub(crate) error: Error,
 }
 

@@ -1,4 +1,4 @@
-//! Runs a program on new threads, one for each PE, or on the PE that this process is. Reads the
+//! Runs a program on new threads, one for each PE, or on this process's only PE. Reads the
 //! environment's settings of PEs and their shared memory.
 
 use std::{sync::Arc, thread};
@@ -34,7 +34,7 @@ pub(crate) fn launch(parts: &[Arc<Ranks>], program: &Program<'_>) -> Result<(), 
     })
 }
 
-/// Runs the program on the PE that this process is.
+/// Runs the program on this process's only PE.
 fn run_own(ranks: &Arc<Ranks>, rank: Rank, program: &Program<'_>) -> Result<(), Failed> {
     ranks.settle(rank);
     match ranks.run(rank, program, Ending::Checks) {

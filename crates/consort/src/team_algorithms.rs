@@ -66,7 +66,7 @@ impl TeamAlgorithms<'_> {
     /// the team must pass the same before their next call. [`TeamAlgorithms::force`] undoes it. Has no effect
     /// on a freed team.
     ///
-    /// An algorithm that waits for a message that is never sent hangs, because no PE is missing.
+    /// If the algorithm waits for a message that is never sent, the PEs get [`Error::Mismatched`].
     ///
     /// In a job with [`helper_threads`](crate::JobBuilder::helper_threads), nonblocking calls fail
     /// with [`CallError::Plan`]: a helper would drive the algorithm, whose future need not be
@@ -94,8 +94,8 @@ impl TeamAlgorithms<'_> {
 
     /// Saves what refinement has found so far in calls of this team
     /// ([`JobBuilder::online`](crate::JobBuilder::online)) in the wisdom that the job uses, for
-    /// later launches: PE 0 adds to the file an entry for each kind of call that has none, or one
-    /// with another choice. Returns the number of these entries. Collective.
+    /// later launches. PE 0 adds an entry for each kind of call whose entry is missing or has
+    /// another choice. Returns the number of these entries. Collective.
     ///
     /// # Errors
     /// [`Error::Wisdom`] on all PEs, when the job does not refine choices, uses no wisdom, or the
@@ -127,7 +127,8 @@ impl TeamAlgorithms<'_> {
         };
         let count = kept.as_ref().map_or(u64::MAX, |&kept| kept as u64);
         let count = self.team.with_sync(SyncModes::MINE).broadcast(count, Rank(0))?;
-        let elsewhere = || "PE 0 could not keep what refinement found".to_owned();
+        let elsewhere =
+            || "PE 0 could not save the refined choices: its own error names the reason".to_owned();
         match kept {
             Err(why) => Err(Error::Wisdom(why)),
             Ok(_) if count == u64::MAX => Err(Error::Wisdom(elsewhere())),

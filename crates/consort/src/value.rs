@@ -2,8 +2,7 @@
 //! types with `#[derive(Value)]` are packed.
 //!
 //! Only plain data is sent, so everything that arrives can be unpacked. A kind, which the compiler
-//! infers, separates the implementations: plain data is an open set of types, to which `bytemuck`
-//! might add any.
+//! infers, separates the implementations, because `bytemuck` might make any type plain data.
 
 #![expect(unsafe_code, reason = "declares that a packed tuple is plain data")]
 

@@ -208,7 +208,7 @@ int main(void)
     ranks_and_threads_are_checked();
     fails_with(NULL, waits_for_all, CONSORT_ERROR_TIMED_OUT, "PE 1");
     fails_with(ends_without_leaving, waits_for_all, CONSORT_ERROR_PE_FAILED,
-               "PE 1 failed: its thread ended and has not left the job");
+               "PE 1 failed: its thread ended without leaving the job");
     fails_with(aborts, waits_for_all, CONSORT_ERROR_PE_FAILED, "PE 1 failed: it has no input");
     fails_with(broadcasts, waits_for_all, CONSORT_ERROR_MISMATCHED, "barrier");
     fails_with(broadcasts, broadcasts_one, CONSORT_ERROR_MISMATCHED, "broadcast");

@@ -8,7 +8,7 @@
 //!
 //! A thread arrives by one addition, which no other thread can make fail. The last one of a phase
 //! subtracts the phase's threads by another addition. Between the two, threads of the next phases
-//! may already be counted, so a thread's number determines its phase, relative to that of the word.
+//! may already be counted, so a thread computes its phase from the word's phase and its own number.
 
 #![expect(clippy::cast_possible_truncation, reason = "the fields of a word are parts of it")]
 
@@ -101,7 +101,7 @@ impl Arrivals {
         }
     }
 
-    /// Begins the next phase, on behalf of the last thread of one.
+    /// Ends the phase of this last thread, and begins the next one.
     #[inline]
     pub(super) fn end_phase(&self, last: Arrival) {
         self.0.fetch_add((1 << PHASE) - last.threads as u64, Relaxed);

@@ -9,9 +9,9 @@ use super::JobBuilder;
 use crate::{Job, Result, launch::ProcessShape};
 
 impl JobBuilder {
-    /// Aligns the symmetric memory of each PE to `bytes`, a power of two. More than a huge page (2
-    /// MiB) applies to the PE's own memory in a process with one PE, if that much address space is
-    /// free. For languages that allocate memory of any alignment there.
+    /// Aligns the symmetric memory of each PE to `bytes`, a power of two. An alignment above a huge
+    /// page (2 MiB) needs a process with one PE and enough free address space, and holds only for
+    /// the PE's own memory. For languages in which programs choose the alignment.
     #[doc(hidden)]
     #[must_use]
     pub fn heap_align(mut self, bytes: usize) -> Self {
@@ -20,7 +20,7 @@ impl JobBuilder {
     }
 
     /// Lets peers access this many bytes behind each heap, for the static variables of the program.
-    /// For languages in which those are symmetric.
+    /// For languages in which static variables are symmetric.
     #[doc(hidden)]
     #[must_use]
     pub fn statics_bytes(mut self, bytes: usize) -> Self {
@@ -45,9 +45,9 @@ impl JobBuilder {
         MpiProcess::here().map(|started| (started.processes, started.here))
     }
 
-    /// Returns the job of the processes that an MPI has started, each of which is one PE; `None` if
-    /// no MPI has started this one. If some PEs are far, each PE has a helper thread, so that it
-    /// replies to them while it computes.
+    /// Returns the job of the processes that an MPI has started, with one PE each; `None` if no MPI
+    /// has started this one. If some PEs are far, each PE has a helper thread, so that it replies
+    /// to them while it computes.
     ///
     /// # Errors
     /// As [`JobBuilder::run`].
@@ -60,8 +60,8 @@ impl JobBuilder {
         Ok(Some(Job::new(pes.start_on(processes)?)))
     }
 
-    /// Omits file and line of a call from errors: those of a library that makes calls for others
-    /// mean nothing to its users.
+    /// Omits the file and line of a call from errors. For a library that makes calls for its users,
+    /// who do not know its source.
     #[doc(hidden)]
     #[must_use]
     pub fn without_places(mut self) -> Self {

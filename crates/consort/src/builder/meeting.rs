@@ -59,7 +59,7 @@ mod linux {
         Algorithms, Arc, MeetError, Member, Rank, Rendezvous, Setting,
     };
 
-    /// What a process tells the others about the job.
+    /// The data that a process sends to the others about the job.
     struct Told<'t> {
         /// The cores that the process may use, and a mask of their processors.
         cores: (u32, [u64; MASK]),

@@ -92,7 +92,7 @@ fn are_shared(machines: &[u32]) -> bool {
 }
 
 impl Processes {
-    /// Begins a job of all processes, each of which calls this.
+    /// Begins a job of all processes. Each process calls this.
     pub(super) fn begin(
         started: &MpiProcess,
         shape: ProcessShape,
@@ -186,11 +186,11 @@ impl Processes {
         let (Some(ground), Some(statics), true) = (ground, files, is_form && !found.contains(&0))
         else {
             let reason = match why {
-                _ if !is_form => "ranks lie neither in equal blocks nor in turn on the machines, \
-                                  as `consort run --hosts` places them"
+                _ if !is_form => "ranks are placed on the machines neither in equal blocks nor in \
+                                  turn: start them by `consort run --hosts`"
                     .to_owned(),
-                Some(why) => format!("they do not find each other's: {why}"),
-                None => "they do not find each other's".to_owned(),
+                Some(why) => format!("they do not find each other's memory: {why}"),
+                None => "they do not find each other's memory".to_owned(),
             };
             // All know that some process found no files; the first such process knows why.
             let speaker = found.iter().position(|&is_found| is_found == 0).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What processes that start a job together tell each other about it: the settings, which must be
-//! the same in all of them, and the cores that each may use.
+//! The data that processes exchange to start a job together: the settings, which must be the same
+//! in all of them, and the cores that each may use.
 
 use std::{
     collections::BTreeMap,
@@ -68,7 +68,7 @@ pub(super) fn mask() -> [u64; MASK] {
 }
 
 /// Returns the number of cores that processes may use together, from the number of cores and the
-/// mask of each: as many as one may use, or more if others may use other processors.
+/// mask of each. It grows with the union of the masks.
 pub(super) fn cores_of(all: impl Iterator<Item = (u32, [u64; MASK])> + Clone) -> usize {
     let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
     let mut union = [0; MASK];

@@ -96,7 +96,8 @@ impl JobBuilder {
         Ok(vec![self.start_at(None)?])
     }
 
-    /// Returns how an MPI has started this process, if it has and the environment decides.
+    /// Returns how an MPI has started this process; `None` if none has, or if the program
+    /// configures the PEs.
     pub(super) fn started(&self) -> Result<Option<MpiProcess>> {
         Ok(match self.start {
             Start::Environment if self.member()?.is_none() => MpiProcess::here(),
@@ -120,7 +121,8 @@ impl JobBuilder {
         Ok(processes)
     }
 
-    /// Sets what the environment says of the memory of `pes` PEs, unless the program has set it.
+    /// Reads the settings of the memory of `pes` PEs from the environment, unless the program has
+    /// set them.
     pub(super) fn read_environment(&mut self, pes: u32) -> Result<()> {
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
         let of_environment = || heap_bytes_of_environment(pes);
@@ -133,7 +135,8 @@ impl JobBuilder {
         self.start(None, None, Whole::Mpi(Box::new(processes)))
     }
 
-    /// Returns this process as one of the PEs, if it is one and the environment decides.
+    /// Returns this process's PE, if `consort run` started it; `None` if the program configures the
+    /// PEs.
     pub(super) fn member(&self) -> Result<Option<Arc<Member>>> {
         if self.is_of_environment() { Ok(Member::here()?) } else { Ok(None) }
     }
@@ -142,7 +145,7 @@ impl JobBuilder {
         matches!(self.start, Start::Environment)
     }
 
-    /// Starts the job as the environment says, if it decides; or with the processes that meet.
+    /// Starts the job on this process's PE, on processes that meet, or on threads.
     pub(super) fn start_at(mut self, joining: Option<Duration>) -> Result<Arc<Ranks>> {
         let member = match self.start.clone() {
             Start::Processes(rank, rendezvous) => Some(self.meet(rank, &rendezvous, joining)?),
@@ -172,7 +175,7 @@ impl JobBuilder {
         self.start(placement, None, Whole::Threads)
     }
 
-    /// Returns the number of PEs, as the engine counts, if a job may have it.
+    /// Returns the number of PEs, if a job may have this many.
     pub(super) fn count(&self) -> Result<u32> {
         match self.pes {
             0 => Err(LaunchError::NoPes.into()),

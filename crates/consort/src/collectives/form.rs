@@ -10,9 +10,9 @@ use crate::Result;
 
 /// The results of calls on this form of data.
 pub trait Returns: Sealed {
-    /// The result of a collective that gives one to every PE.
+    /// The result of a collective that returns a result on every PE.
     type All;
-    /// The result of a collective that gives one only to the root, or to every PE but PE 0.
+    /// The result of a collective that returns a result only on the root, or on all PEs but PE 0.
     type Some;
 }
 

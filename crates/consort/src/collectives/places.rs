@@ -63,8 +63,8 @@ impl Team {
         self.run::<T, T>(verb, 0, true, None, buffers, Some(&layouts), site)
     }
 
-    /// Returns the places at these offsets in a call on blocks of `block_bytes`, as the root has
-    /// them. Those of a broadcast are on different PEs, so they may overlap.
+    /// Returns the root's places at these offsets in a call on blocks of `block_bytes`. Those of a
+    /// broadcast are on different PEs, so they may overlap.
     #[inline(always)]
     pub(crate) fn places(
         &self,
@@ -95,8 +95,7 @@ impl Team {
 }
 
 /// Returns whether peers access the buffers at these offsets without a rendezvous. In a broadcast,
-/// both offsets must be the same for that; if not, the exposed memory is still symmetric and not
-/// copied.
+/// they do only if both offsets are the same. Otherwise, the memory is exposed, but not copied.
 pub(crate) fn are_symmetric(collective: Collective, (source, target): (usize, usize)) -> bool {
     collective != Collective::Broadcast || source == target
 }

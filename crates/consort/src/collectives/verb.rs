@@ -76,8 +76,9 @@ impl<'d> Verb<'d> {
         (self.collective.source_blocks(pes, is_root), self.collective.target_blocks(pes, is_root))
     }
 
-    /// Returns the length of a block in symmetric memory, and the elements of source and target that
-    /// a call uses. All PEs check the lengths like the root, because their parts have one length.
+    /// Returns the length of a block in symmetric memory, and the elements of source and target
+    /// that a call uses. Every PE checks the root's lengths, because all parts have the same
+    /// length.
     #[inline(always)]
     pub(crate) fn symmetric_lens(
         &self,
@@ -137,7 +138,7 @@ impl Held<'_> {
         }
     }
 
-    /// Returns the length of the block of the PE of this rank, which holds them.
+    /// Returns the length of the block for the PE of this rank, which is the PE with the buffer.
     fn own(&self, rank: Rank) -> Option<usize> {
         match self {
             Self::Nothing => None,
@@ -291,8 +292,8 @@ pub(crate) fn copy_own<T: Pod>(source: &[T], target: &mut [T]) {
     }
 }
 
-/// Returns a copy of what this PE contributes to a call in place. Peers may read it while their
-/// contributions are written to the PE's data.
+/// Returns a copy of what this PE contributes to a call in place. Peers may read the copy while the
+/// PE's data is overwritten.
 pub(crate) fn contribution_in_place<T: Pod>(verb: &Verb<'_>, team: &Team, data: &[T]) -> Vec<T> {
     match verb.collective {
         Collective::AllGather => {

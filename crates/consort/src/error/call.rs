@@ -1,4 +1,4 @@
-//! Calls that cannot be made as they were asked for.
+//! Calls that cannot be made.
 
 use std::fmt;
 
@@ -89,8 +89,8 @@ pub enum CallError {
     InUse(&'static str),
     /// The result of a nonblocking call has already been taken.
     Taken,
-    /// All numbers that distinguish kinds of calls are in use. One PE alone may return this error,
-    /// if the others have planned the call before.
+    /// All numbers that distinguish kinds of calls are in use. If the other PEs have planned the
+    /// call before, only this PE returns the error.
     Calls {
         /// The limit on the number of kinds.
         most: usize,
@@ -155,9 +155,9 @@ impl fmt::Display for CallError {
                  mode of mine or all"
             ),
             Self::Team(error) => fmt::Display::fmt(error, f),
-            Self::Freed => {
-                f.write_str("the team has been freed: make its calls before, or make another team")
-            }
+            Self::Freed => f.write_str(
+                "the team has been freed: make its calls before that, or form another team",
+            ),
             Self::Ended => f.write_str(
                 "the PE is not running: make its calls inside its program or its region, before it \
                  leaves the job",

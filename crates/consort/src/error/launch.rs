@@ -101,13 +101,16 @@ impl fmt::Display for LaunchError {
                  run the program alone, or use JobBuilder::run",
             ),
             Self::Inputs { given, pes } => {
-                write!(f, "{given} inputs do not go to {pes} PEs: give one for each")
+                write!(f, "{given} inputs for {pes} PEs: give one for each")
             }
             Self::Full { pes } => {
                 write!(f, "the job is full: none of its {pes} PEs is free to join")
             }
             Self::RankTaken { rank } => {
-                write!(f, "PE {rank} is taken: another thread runs it; join after that has left")
+                write!(
+                    f,
+                    "PE {rank} is taken: another thread runs it; join after that thread has left"
+                )
             }
             Self::HeldElsewhere { rank } => write!(
                 f,

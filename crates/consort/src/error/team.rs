@@ -52,7 +52,7 @@ impl fmt::Display for TeamError {
             }
             Self::Rows { rows, pes } => write!(
                 f,
-                "{pes} PEs are not {rows} rows of equal length: give a divisor of \
+                "{pes} PEs do not fill {rows} rows of equal length: give a divisor of \
                  {pes}"
             ),
             Self::Memory { pes, reason } => write!(

@@ -73,8 +73,8 @@ struct Alarms {
 }
 
 impl Alarms {
-    /// Returns the alarms of this process; `None` if it cannot have another thread, or if another
-    /// thread is looking for them, perhaps one of the parent's at a fork.
+    /// Returns the alarms of this process; `None` if no thread can be started, or if another thread
+    /// holds the lock: after a fork, that may be a thread of the parent.
     fn of_process() -> Option<&'static Self> {
         static ALARMS: Mutex<Option<(ProcessToken, Option<&'static Alarms>)>> = Mutex::new(None);
         let mut known = ALARMS.try_lock().ok()?;

@@ -98,7 +98,7 @@ pub(super) trait Place: Send {
     fn extent(&self) -> (usize, usize);
 }
 
-/// A block of the heap, of which a call uses this many bytes.
+/// A block of the heap, and the number of its bytes that a call uses.
 impl Place for (Arc<Block>, usize) {
     fn extent(&self) -> (usize, usize) {
         (self.0.offset(), self.1)

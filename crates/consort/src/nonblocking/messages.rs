@@ -104,7 +104,7 @@ impl<'scope> Overlap<'scope, '_> {
         self.start_message((pair, ready), buffers, false, |_, target| target, Location::caller())
     }
 
-    /// Starts to send elements of type `T`, of which only the bytes matter.
+    /// Starts to send elements of type `T` as bytes.
     pub(crate) fn start_send_bytes<T: Pod>(
         &'scope self,
         to: Rank,

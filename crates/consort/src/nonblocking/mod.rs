@@ -84,8 +84,8 @@ impl Team {
     }
 
     /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its
-    /// operation owns `buffers` and passes them to `finish` at its end. `also` counts the operation
-    /// until it is dropped.
+    /// operation owns `buffers` and passes them to `finish` at its end. `also`, if given, counts
+    /// the operation until that is dropped.
     ///
     /// # Safety
     /// All that `buffers` and `finish` borrow must live until the operation has been dropped.

@@ -1,4 +1,5 @@
-//! Nonblocking collectives on borrowed data, within a scope that ends when all of them have.
+//! Nonblocking collectives on borrowed data. They run within a scope, which ends when all of them
+//! have ended.
 //!
 //! The operations access data that the caller has borrowed for the scope. So the scope does not
 //! end, by a return, an error or a panic, before its last operation has been dropped. The closure
@@ -184,8 +185,8 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         &self.team
     }
 
-    /// Waits until all operations have been dropped, and returns the payloads of their panics. It
-    /// holds the closure's outcome until then, and catches all panics.
+    /// Waits until all operations have been dropped, and returns the closure's outcome and the
+    /// payloads of their panics. Catches all panics.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
         let engine = self.team.state.endpoint.engine();

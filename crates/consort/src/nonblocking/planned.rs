@@ -124,7 +124,7 @@ pub struct Planned<T, B = Vec<T>> {
     ready: Arc<dyn Ready>,
     combine: Arc<dyn Combine<T> + Send>,
     shape: Shape,
-    /// Makes the result, given whether this PE gets one if some get none.
+    /// Makes the result. The first argument is whether this PE gets one.
     finish: fn(bool, Vec<T>) -> B,
 }
 

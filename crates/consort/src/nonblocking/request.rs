@@ -68,9 +68,9 @@ impl<B> Completion<B> {
 /// It is also a future: `team.start(v).all_reduce(Sum)?.await?` starts a call and awaits its
 /// result. Await it in any executor that runs on the PE's own thread, such as `block_on` or
 /// tokio's `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call
-/// drives it. The task is woken immediately for some 200 microseconds, and then after sleeps of a
-/// 64th of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
-/// process wakes it, and the executor sleeps meanwhile.
+/// drives it. For some 200 microseconds, the task is woken immediately. After that, one thread of
+/// the process wakes it after a 64th of the time that it has waited, from 60 microseconds to 4
+/// milliseconds, and the executor sleeps meanwhile.
 ///
 /// Dropping or forgetting a request changes nothing: the call is completed, at the latest when the
 /// PE's program returns.

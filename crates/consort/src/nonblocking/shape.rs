@@ -88,8 +88,8 @@ impl Shape {
         Ok(shape(len, source_len, target_len, layouts))
     }
 
-    /// Returns source and target of a call on one vector, which is the target of a PE that receives
-    /// a broadcast.
+    /// Returns source and target of a call on one vector: the vector is the source, or the target
+    /// of a PE that receives a broadcast.
     pub(super) fn place<T: Pod>(&self, data: Vec<T>) -> (Vec<T>, Vec<T>) {
         match (self.is_broadcast, self.uses) {
             (true, [true, _]) => (data, Vec::new()),

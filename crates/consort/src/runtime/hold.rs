@@ -51,7 +51,7 @@ impl States {
         std::iter::once(&self.world).chain(teams)
     }
 
-    /// Leaves all teams but the world; those with handles only if it does not `keep` them.
+    /// Leaves all teams but the world. With `keeps`, leaves only teams without handles.
     pub(crate) fn leave_teams(&self, keeps: bool) -> Result<()> {
         for team in self.alive().skip(1).filter(|team| !keeps || !team.has_handles()) {
             let inside = team.go_inside()?;
@@ -81,17 +81,17 @@ impl ThreadBoundPe {
         Rc::new(Self { states: Some(states), job, changes_threads: Cell::new(false) })
     }
 
-    /// Lets any thread run the PE, whichever has handles on it.
+    /// Lets any thread run the PE, even if another one has handles on it.
     pub(crate) fn let_change_threads(&self) {
         self.changes_threads.set(true);
     }
 
-    /// Returns whether the PE runs no more: its job has failed or is gone.
+    /// Returns whether the PE cannot run any more: its job has failed or is gone.
     pub(crate) fn is_over(&self) -> bool {
         self.world.endpoint.job().is_poisoned() || self.job.strong_count() == 0
     }
 
-    /// Returns whether any thread may run the PE, whichever has handles on it.
+    /// Returns whether any thread may run the PE, even if another one has handles on it.
     pub(crate) fn changes_threads(&self) -> bool {
         self.changes_threads.get()
     }

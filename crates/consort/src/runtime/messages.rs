@@ -62,8 +62,8 @@ impl Hold {
     }
 }
 
-/// Returns the key of the plan of a message of `len` elements. Zero-sized elements have a plan, and
-/// so a name, for each length, because both PEs must pass the same length.
+/// Returns the key of the plan of a message of `len` elements. For zero-sized elements, each length
+/// has a plan with a different name, because both PEs must pass the same length.
 #[inline]
 fn message_key<T: Pod>(call: &CallSpec, len: usize) -> Key {
     let key = Key::of(call, None);

@@ -4,10 +4,10 @@
 //! calls: it drives the call itself, with an executor that reads the clock before and after it
 //! waits. Without these variables, plans are as always, so a call takes no additional instruction.
 //!
-//! Each PE writes a file of its own to the folder, which replaces the one before, and appends its
-//! events to the trace: at its first call, at the job's end, even in a failed job, and in between
-//! as often as takes 1 % of the time, but at least every 0.1 s. So of a process that is killed, at
-//! most the calls of the last 0.1 s are missing.
+//! Each PE replaces its file in the folder and appends its events to the trace: at its first call,
+//! at the job's end, even in a failed job, and in between. Writing takes about 1 % of the time, but
+//! a PE writes at least every 0.1 s. If a process is killed, at most the calls of its last 0.1 s
+//! are missing.
 
 use std::{
     cell::Cell,
@@ -44,11 +44,11 @@ const PROFILE: &str = "CONSORT_PROFILE";
 const TRACE: &str = "CONSORT_TRACE";
 /// The most calls of a PE in a trace: some 200 MB of text.
 const MOST_EVENTS: u64 = 1 << 20;
-/// A PE writes its events at the latest when it has this many.
+/// A PE with this many events writes them.
 const MOST_PENDING: usize = 1 << 14;
 /// The first number of the threads in a trace that show started calls, which overlap others.
 const STARTED: u32 = 1 << 20;
-/// The time between two writes, in times of a write.
+/// The time between two writes, as a multiple of the duration of a write.
 const TIMES_BETWEEN_WRITES: u64 = 100;
 /// The longest time between two writes. A write may seem long because another thread had the core.
 const LONGEST_BETWEEN_WRITES_NS: u64 = 100_000_000;
@@ -107,7 +107,7 @@ fn folder_of_environment(warns: bool) -> Option<PathBuf> {
 }
 
 /// Returns the trace, if the environment names one. The first job of a program replaces an earlier
-/// trace; in a job of processes, the one that `warns` does.
+/// trace. In a job of processes, the process that `warns` replaces it.
 fn trace_of_environment(warns: bool) -> Option<TraceFile> {
     static HAS_TRACE: AtomicBool = AtomicBool::new(false);
     let path = PathBuf::from(variable(TRACE)?);
@@ -202,7 +202,7 @@ struct Calls {
     waits_in_calls: Duration,
     /// The calls that are not in the trace yet.
     events: Vec<Event>,
-    /// The number of calls in the trace, with those.
+    /// The number of calls in the trace and in `events`.
     event_count: u64,
     /// When to write the next time.
     write_ns: u64,

@@ -116,8 +116,8 @@ impl Refinements {
         self.era.get() == era
     }
 
-    /// Returns the results so far, by query. Of calls that differ in a property that wisdom does
-    /// not record, such as their root, the one with the shortest time.
+    /// Returns the results so far, by query. If several kinds of calls have the same query, because
+    /// wisdom does not record where they differ (such as the root), it returns the fastest.
     pub(crate) fn found(&self) -> Vec<Entry> {
         let mut found: BTreeMap<Query, Entry> = BTreeMap::new();
         for (call, kind) in &*self.kinds.borrow() {

@@ -45,8 +45,8 @@ impl Hold {
             let calls = self.endpoint.calls();
             if let Some(until) = kind.rests_until.filter(|&until| calls <= until) {
                 let ready = self.plan_of(kind, kind.refinement.incumbent(), call)?;
-                // The all-reduce of the times may have begun a quarter of the window, in which all
-                // kinds were dropped.
+                // The all-reduce of the times may have begun a quarter of the window. Then all
+                // kinds may have been dropped.
                 if refinements.is_known(era) {
                     refinements.wake_by(until);
                     self.keep(call, key, &ready);

@@ -76,8 +76,8 @@ impl Choices {
         self.algorithms
     }
 
-    /// Returns the choices for a team of another size, on nodes of another form. All PEs get the
-    /// same wisdom, even if the file changes while they load it. Without a usable file, the model
+    /// Returns the choices for another team, whose size and nodes may differ. All PEs get the same
+    /// wisdom, even if the file changes while they load it. Without a usable file, the model
     /// chooses.
     pub(crate) fn of_group(&self, group: &Group) -> Self {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());

@@ -40,7 +40,7 @@ impl TraceFile {
         &self.0
     }
 
-    /// Appends events, of which there is at least one.
+    /// Appends events. There must be at least one.
     ///
     /// # Errors
     /// When the file cannot be written.

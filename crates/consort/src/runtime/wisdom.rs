@@ -45,7 +45,8 @@ pub(crate) enum Source {
 /// The environment variable that names the default wisdom.
 const VARIABLE: &str = "CONSORT_WISDOM";
 /// The reason why nothing is saved for a team that is placed differently from a world.
-const OF_PART: &str = "wisdom is of teams that lie on the processes as a world does";
+const OF_PART: &str =
+    "there is no wisdom for a team whose placement on processes differs from a world's";
 
 /// How a file was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +69,8 @@ struct Read {
 }
 
 impl Read {
-    /// Takes the warnings; the caller drops those that it does not print now. A program that named
-    /// an unusable file gets an error instead: the warnings are left for others.
+    /// Takes the warnings. The caller prints or drops them. A program that named an unusable file
+    /// gets an error instead, and the warnings stay for other launches.
     fn take_warnings(&mut self, by: NamedBy) -> Vec<String> {
         if self.content.is_err() && by == NamedBy::Program {
             return Vec::new();

@@ -48,8 +48,8 @@ impl<T: Element> Area<'_, T> {
         }
     }
 
-    /// Returns the offset of strided elements: as many as every `data_stride`th of `len`, each
-    /// `stride` elements after the previous one.
+    /// Returns the offset of the elements of a strided copy, one for every `data_stride`th of
+    /// `len`. Each is `stride` elements after the previous one.
     fn strided(
         &self,
         first: usize,

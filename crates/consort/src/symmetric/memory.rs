@@ -78,7 +78,7 @@ impl<T: Element> Symmetric<T> {
     }
 
     /// Fails unless this can be the source of `collective` and `target` its target: one allocation
-    /// in a broadcast, and two in other collectives. Empty allocations are both.
+    /// in a broadcast, and two in other collectives. Empty allocations always pass.
     #[inline]
     pub(crate) fn check_with(&self, target: &Self, collective: Collective) -> Result<()> {
         let [bytes, target_bytes] = [self, target].map(|memory| memory.block.bytes());
@@ -263,8 +263,8 @@ impl Team {
         Symmetric::allocate(self, len, &name)
     }
 
-    /// Allocates the same memory on all PEs of the team, in a call of this name. PEs allocate once
-    /// all have entered, and so after all have dropped what they drop before the call. No PE
+    /// Allocates the same memory on all PEs of the team, in a call of this name. No PE allocates
+    /// before all have entered, so memory that PEs drop before the call can be reused. No PE
     /// returns before all have allocated.
     #[track_caller]
     pub(crate) fn allocate<M>(

@@ -52,7 +52,7 @@ struct Nested {
 #[repr(C)]
 struct Nothing;
 
-/// Without data, in each form of a variant.
+/// An enum without data, with each syntax of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, consort::Value)]
 #[repr(i16)]
 enum Colour {

@@ -92,8 +92,8 @@ fn complex_numbers_are_combined_in_every_form_of_call() {
     }
 }
 
-/// Returns the results that all PEs have from a call on one element each, in which a PE contributes
-/// `special` and the others `other`, for each PE.
+/// Returns the results of all-reduces in which one PE contributes `special` and the others `other`,
+/// for each PE in turn.
 fn with_one<T: Pod>(
     world: &Team,
     special: T,
@@ -187,7 +187,7 @@ fn repeats<T: Pod>(
 
 #[test]
 fn all_pes_get_the_same_sum_again_from_the_same_algorithm() {
-    /// Returns a number of any of some magnitudes.
+    /// Returns a number of one of twelve magnitudes.
     fn number(word: u64) -> f32 {
         let [sign, exponent, digits, ..] = word.to_le_bytes();
         let magnitude =

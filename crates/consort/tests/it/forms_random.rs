@@ -216,7 +216,7 @@ impl Call {
         }
     }
 
-    /// Returns whether `pe` gets a result, of those that some PEs get.
+    /// Returns whether `pe` gets a result, in a collective in which some PEs may get none.
     fn has_result(&self, pe: usize) -> bool {
         match self.collective {
             Collective::Gather | Collective::Reduce => pe == self.root,
@@ -457,7 +457,8 @@ const SUMS: [(&str, Sums); 9] = [
     ("plan", |world, _| world.plan(LEN).all_reduce(Sum)?.start(vec![1; LEN])?.wait()),
 ];
 
-/// One PE uses another form than the others. They get the result, or are told of the mismatch.
+/// One PE uses another form than the others. They get the result, or an error that reports the
+/// mismatch.
 #[test]
 fn forms_that_do_not_match_are_reported() {
     for (most, by_most) in SUMS {
@@ -480,7 +481,7 @@ fn forms_that_do_not_match_are_reported() {
     }
 }
 
-/// Lengths of nothing may be as large as a number: nothing overflows.
+/// Zero-sized elements may have the largest length: nothing overflows.
 #[test]
 fn longest_data_of_zero_sized_elements() {
     const MOST: usize = usize::MAX;

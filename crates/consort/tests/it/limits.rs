@@ -235,7 +235,7 @@ fn files_in_memory() -> usize {
     text.lines().filter(|line| line.contains("memfd:consort")).filter_map(range).sum()
 }
 
-/// Exchanges private buffers of several lengths, all of which the others copy from shared memory.
+/// Exchanges private buffers of several lengths. The others copy all of them from shared memory.
 fn exchange(world: &Team) -> Result<()> {
     let (own, pes) = (world.rank().index(), world.size());
     for len in [1000, 400_000, 3_000_000, 1_000_000] {

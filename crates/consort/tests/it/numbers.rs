@@ -91,8 +91,8 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
     });
 }
 
-/// Returns the errors of jobs that make some correct calls and a wrong one, near the end of the
-/// sequence numbers, and how many steps before that end each begins.
+/// Returns the errors of jobs that make some correct calls and a wrong one near the end of the
+/// sequence numbers. Each error has the number of steps before that end at which its job begins.
 fn errors_past_the_end(
     wrong: impl Fn(&Team) -> Result<()> + Send + Sync + 'static,
 ) -> Vec<(u64, Error)> {

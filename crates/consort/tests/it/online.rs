@@ -168,5 +168,8 @@ fn nothing_is_kept_without_refinement_or_wisdom() {
     );
     let nowhere = refused(Job::threads(2).without_wisdom().online(0.1));
     assert_eq!(nowhere[0], "the job was launched without wisdom");
-    assert_eq!(nowhere[1], "PE 0 could not keep what refinement found");
+    assert_eq!(
+        nowhere[1],
+        "PE 0 could not save the refined choices: its own error names the reason"
+    );
 }

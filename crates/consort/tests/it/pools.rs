@@ -108,7 +108,7 @@ fn a_region_inside_a_region_is_an_error() {
 }
 
 #[test]
-fn a_pool_serves_one_thread_after_the_other() {
+fn a_pool_serves_one_thread_after_another() {
     let pool = pool(2);
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -416,8 +416,8 @@ fn kept_value_runs_a_region_after_the_outer_pool_is_gone() {
     assert_eq!(ENDED.load(Relaxed), 2);
 }
 
-/// A pool that is dropped in a region waits for its threads, so what these drop cannot begin a
-/// region of the outer pool.
+/// A pool that is dropped in a region waits for its threads. Values that these threads drop cannot
+/// begin a region of the outer pool.
 #[test]
 fn kept_value_is_refused_a_region_that_waits_for_it() {
     struct Uses(Arc<Pool>, Arc<AtomicU64>);

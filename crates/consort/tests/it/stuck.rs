@@ -39,8 +39,7 @@ fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + Sync {
 }
 
 /// A PE that combines slowly in a team's all-reduce, and moves much data, is waited for in the
-/// world's barrier. The longer each PE computes between its waits, the more often it seems to have
-/// waited when it does wait.
+/// world's barrier. The PEs compute for different times between their waits.
 fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
     const WORDS: usize = 3 << 21;
     for round in 0..rounds {

@@ -286,8 +286,7 @@ fn blocks_of_words() {
     [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 
-/// Makes a call of a vector variant in which PE 1 declares one element more for its block, or for
-/// PE 1's.
+/// Makes a call of a vector variant in which two PEs state different lengths for a block.
 fn one_more(team: &Team, collective: Collective) -> Result<()> {
     let (me, pes) = (team.rank(), team.size());
     let more = usize::from(me == Rank(1));

@@ -24,8 +24,8 @@ pub(super) fn late_barriers(pe: &Pe, count: u64, late: Duration) -> Result<Vec<[
     (0..count).map(barrier).collect()
 }
 
-/// Returns how long PE 0 waited in barriers at least, until PE 1 called each, and at most, until it
-/// returned. The two differ only if the machine is busy.
+/// Returns the least and the most time that PE 0 can have waited in barriers: until PE 1 called
+/// each, and until PE 0 returned. They differ only if the machine is busy.
 pub(super) fn time_of_waiter(waiter: &[[Instant; 2]], late: &[[Instant; 2]]) -> [Duration; 2] {
     let of_both = waiter.iter().zip(late);
     let least = of_both.map(|(&[from, _], &[until, _])| until.saturating_duration_since(from));
@@ -55,7 +55,7 @@ fn each_policy_counts_its_pauses() {
 
 /// The clocks that the PEs read around each barrier are a second measurement.
 #[test]
-fn time_of_waits_is_the_time_for_which_a_peer_is_late() {
+fn waits_last_as_long_as_the_peer_is_late() {
     for policy in Waiting::EVERY {
         let (waits, [least, most]) = counts_of_waiter(policy);
         let is_confirmed = waits.time > least.mul_f64(0.95) && waits.time < most.mul_f64(1.05);

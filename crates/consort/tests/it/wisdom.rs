@@ -47,7 +47,8 @@ fn said(file: &Path) -> Vec<String> {
 #[test]
 fn wisdom_that_is_not_used_is_reported_once() {
     if env::var_os(PLAYS).is_some() {
-        // The error of a launch that names the file does not consume the others' warning.
+        // A launch that names the file gets an error. The warning is still printed for the launches
+        // that follow.
         let named = env::var_os("CONSORT_WISDOM").expect("the test names a file");
         let _ = Job::threads(2).wisdom(named).run(|_| Ok(()));
         for pes in [2, 3, 2] {

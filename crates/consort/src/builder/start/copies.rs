@@ -1,5 +1,5 @@
-//! Several copies of a program: processes that a launcher has started, each of which runs a
-//! separate job where one common job was intended.
+//! Several copies of a program: processes that a launcher has started. Each runs a separate job,
+//! where one common job was intended.
 //!
 //! The launcher of `consort run` knows at the end whether any process was one of its PEs, and warns
 //! if none was. Under other launchers, the first process warns when it starts PEs, unless it has

@@ -22,7 +22,7 @@ pub(super) fn closure<T: Datum>(
     }
 }
 
-/// Returns displacements of these lengths, one in each block of `len` elements.
+/// Returns blocks of these lengths, which begin every `len` elements.
 pub(super) fn blocks(counts: &[usize], len: usize) -> Displacements {
     let displacements: Vec<_> = (0..counts.len()).map(|at| at * len).collect();
     Displacements::at(counts, &displacements).expect("short")

@@ -229,8 +229,8 @@ impl<'c> Oracle<'c> {
         &self.program.slots[slot]
     }
 
-    /// Applies a served step to symmetric memory. A started call has its effect before anybody
-    /// looks.
+    /// Applies a served step to symmetric memory. A started call has its effect immediately: nobody
+    /// looks before it is complete.
     pub(super) fn follow(&mut self, step: &Step) {
         match step {
             Step::Allocate { slot, block, ty, len } => {

@@ -285,8 +285,8 @@ fn kind(random: &mut Random) -> Kind {
     }
 }
 
-/// Returns whether others wait for this PE's signals or counts. If it continues without them, which
-/// only its own code does, they wait for ever, as the program demands.
+/// Returns whether others wait for this PE's signals or counts. If this PE continues without them,
+/// the others wait for ever, and that is not an error of the library.
 fn leaves_waiting(step: &Step) -> bool {
     matches!(step, Step::Scene { scene: Scene::Signals | Scene::Counted, .. })
 }

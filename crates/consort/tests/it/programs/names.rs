@@ -109,7 +109,7 @@ fn names(turn: &Turn) -> Option<(usize, Vec<String>)> {
     ))
 }
 
-/// Returns whether in some team a call of one step matches those of another, and all have one name.
+/// Returns whether calls of different steps match in some team, because they have the same name.
 pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
     (0..program.slots.len()).any(|slot| {
         let calls = |role: &Role| -> Vec<Named> {
@@ -128,7 +128,7 @@ pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
     })
 }
 
-/// Returns whether the calls of a team's PEs match others of one name before any of another name.
+/// Returns whether calls of different steps match in a team before the first names that differ.
 fn match_others(all: &[Vec<Named>]) -> bool {
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     for index in 0..most {

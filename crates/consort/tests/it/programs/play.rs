@@ -41,7 +41,8 @@ pub(super) struct Player<'c> {
     checks: bool,
 }
 
-/// Returns whether a call was served: a forced algorithm may be unable to, on all PEs alike.
+/// Returns the result of a call; `None` if the forced algorithm cannot serve it, as on all other
+/// PEs.
 fn served<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(result) => Ok(Some(result)),

@@ -180,7 +180,7 @@ fn name_is_registered_for_one_algorithm() {
     };
     let other = message(catch_unwind(|| register::<Refused<0>>(Collective::Scan)));
     assert!(
-        other.contains("Odd is a scan `odd`, as is") && other.contains("Refused<0>"),
+        other.contains("Odd and ") && other.contains("Refused<0> are both a scan `odd`: use"),
         "{other}"
     );
     let ours = message(catch_unwind(|| register::<Refused<1>>(Collective::Scan)));

@@ -14,7 +14,7 @@ use crate::jobs::{on, pes_of};
 #[test]
 fn freed_team_is_reported() {
     on(pes_of(4), |world| {
-        // Thousands, few of which are alive at any time: memory is returned.
+        // Thousands of teams, but few are alive at any time: memory is returned.
         for round in 0..2000 {
             let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
             assert_eq!(team.all_reduce(1, Sum)?, 2, "round {round}");

@@ -222,7 +222,8 @@ fn mismatched_lengths_of_an_allocation() {
     });
 }
 
-/// They match equally many calls: the put would be lost in memory that is yet to be cleared.
+/// Both PEs make the same number of calls. If the calls matched, the put would be lost, because its
+/// target would be cleared later.
 #[test]
 fn allocations_are_not_barriers() {
     mismatched(2, [&["barrier()"], &["symmetric(1 of u64)"]], |world, odd| {

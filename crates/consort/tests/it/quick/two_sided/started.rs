@@ -48,7 +48,7 @@ fn send_receive_exchanges_messages_of_any_length() {
 }
 
 #[test]
-fn send_receive_with_oneself_copies() {
+fn send_receive_to_itself_copies() {
     let done = Job::threads(2).run(|pe| {
         let (world, mut data) = (pe.world(), [0; 2]);
         let own = world.rank();
