@@ -31,7 +31,8 @@ pub(crate) const THREADS: Library =
 /// The system libraries that the library needs.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
-/// The folder in which the command was built, or where the sources of a release would be.
+/// The folder in which the command was built; in a release, the folder that `CONSORT_SOURCES`
+/// named.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),

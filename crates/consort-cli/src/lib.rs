@@ -47,9 +47,8 @@ Examples:
   consort profile ./prog                         show where its time goes
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends a measurement in order: the command shows what it has, or says
-that there is nothing, and exits with 130 (`tune` keeps it, and exits with 0);
-pressed twice, it ends the process at once.";
+Ctrl-C ends a measurement: the command shows the results so far and exits with
+130 (`tune` saves them and exits with 0). A second Ctrl-C ends it at once.";
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]

@@ -22,8 +22,8 @@ use consort_tuner::default_path;
 pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival, fabric: Fabric) -> Result<PathBuf> {
     require!(
         !matches!(fabric, Fabric::Mixed(MachineShape { processes: None, .. })),
-        "--fabric {fabric}: say how many processes a machine has, as in mixed:2x1, which is 2 of 1 \
-         PE each; `consort topo --fabric {fabric}` shows how many"
+        "--fabric {fabric}: say how many processes a machine has, as in mixed:2x1 for 2 with 1 PE \
+         each; `consort topo --fabric {fabric}` shows how many"
     );
     let default = || Ok(fabric.path_of_wisdom(default_path(arrival)?));
     named.cloned().map_or_else(default, Ok)

@@ -52,7 +52,7 @@ use point_to_point::PointToPointBench;
 use region::RegionBench;
 use sharing::SharingBench;
 
-/// Time calls of this library next to the machine's limits and other libraries
+/// Time this library, next to hardware limits and other libraries
 #[derive(Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Bench {

@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort explain barrier --pes 2
   consort explain reduce --bytes 8k --pes 8 --sync loose
-  consort explain broadcast --bytes 1M --all     all others too, by the model";
+  consort explain broadcast --bytes 1M --all     all candidates, by the model";
 
 /// Show which algorithm serves a call, and how it was chosen
 #[derive(clap::Args, Debug)]
@@ -36,8 +36,8 @@ Examples:
 pub(crate) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// The size of the team [default: one PE for each usable core, at least two; two machines' PEs
-    /// with mixed:2x1 etc.]
+    /// The size of the team [default: one PE for each usable core, at least two; the PEs of two
+    /// machines for mixed:2x1 and the like]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     /// Show every candidate with the model's estimate
@@ -53,7 +53,7 @@ pub(crate) struct Explain {
     /// The wisdom to use [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
-    /// Write one JSON object, to the file or else to standard output (`-`)
+    /// Write a JSON object to FILE, or print it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,

@@ -25,7 +25,7 @@ Examples:
 The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (consort.h,
 shmem.h, shmemx.h), lib/ (libconsort and libconsort_shmem, each .a and .so),
 lib/pkgconfig/ and lib/cmake/. Wrappers, libraries and packages of OpenSHMEM
-are there by their other usual names too, as oshcxx, liboshmem, libsma and
+also have their other usual names, such as oshcxx, liboshmem, libsma and
 OpenSHMEM. The folder may be moved.
 
 The wrappers will run the compilers that CONSORT_CC and CONSORT_CXX name now,
@@ -129,8 +129,8 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> 
     made.with_context(|| format!("cannot write {}", to.display()))
 }
 
-/// Copies the archive without its debug information, most of its size, which every program would
-/// contain. If no tool removes that, copies it unchanged.
+/// Copies the archive without its debug information, which is most of its size and would be in
+/// every program. If there is no `objcopy`, copies it unchanged.
 fn copy_archive(from: &Path, to: &Path) -> Result<()> {
     let stripped = replace(to, |new| {
         let mut tool = Command::new("objcopy");
@@ -144,9 +144,8 @@ fn write(to: &Path, text: &str) -> Result<()> {
     replace(to, |new| fs::write(new, text))
 }
 
-/// Returns a script that runs the command in the same folder. Through a link it also works, but
-/// needs another program to follow it. A shell that gets the script's name may find it without a
-/// folder.
+/// Returns a script that runs the command in the same folder. If the script is run through a link,
+/// `readlink` finds that folder. `$0` has no folder if a shell is started with the script's name.
 fn wrapper(command: &str) -> String {
     format!(
         "#!/bin/sh\nat=$0\n[ ! -L \"$at\" ] || at=$(readlink -f \"$at\")\n\

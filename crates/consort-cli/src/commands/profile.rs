@@ -1,8 +1,8 @@
 //! `consort profile`: shows where a program spends its time in calls, and what could be gained.
 //!
-//! The program's PEs write their profiles to a folder that `CONSORT_PROFILE` names. When the program
-//! has ended, however it has, `joined` joins them, `tuning` compares the algorithms that served with
-//! wisdom, and `text` and `json` show the result.
+//! The program's PEs write their profiles to a folder that `CONSORT_PROFILE` names. When the
+//! program has ended, in any way, `joined` joins them, `tuning` compares the algorithms that served
+//! with wisdom, and `text` and `json` show the result.
 
 mod joined;
 mod json;
@@ -41,14 +41,14 @@ some 100 ns longer. The exit status is the program's, or 128 and the number of
 the signal that ended it. With CONSORT_TRACE=trace.json a program writes a
 trace of its calls for ui.perfetto.dev, with or without this command.";
 
-/// Show where a program spends its time in calls, and what tuning would gain
+/// Show where a program's time goes, and what tuning would gain
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Profile {
     /// The wisdom to compare with [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
-    /// Write one JSON object for each job, to the file or else to standard output (`-`)
+    /// Write a JSON object for each job to FILE, or print it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,

@@ -42,29 +42,28 @@ Examples:
 
 The program is an OpenSHMEM program, compiled with `consort cc` or oshcc, or
 one that calls Job::from_env of the Rust library. PE 0 reads standard input.
-When a PE fails, the calls of the others do too; those that have not ended a
+When a PE fails, the calls of the others fail too; PEs that have not ended a
 second later are killed. The exit status is the one given to
-shmem_global_exit; else that of the first PE that failed, or 128 and the
-number of the signal that killed it; 130 after Ctrl-C. Lines of output are
-whole, however long; one whose PE pauses for a second within it gives way.
-Each process finds its rank in CONSORT_RANK, and their number in CONSORT_SIZE.
-`-np` is `-n`, as for other launchers.
+shmem_global_exit; else that of the first PE that failed, or 128 plus the
+number of the signal that killed it; 130 after Ctrl-C. Lines of output stay
+whole, however long, unless a PE pauses for a second within one. Each process
+finds its rank in CONSORT_RANK, and the number of PEs in CONSORT_SIZE. `-np`
+is `-n`, as for other launchers.
 
-With --hosts the mpirun in PATH starts them, in place of this command: output,
-signals and exit status are its own. -n counts PEs, of which a process of a
-Rust program may have several. Variables CONSORT_*, SHMEM_* and SMA_* are
-passed on.";
+With --hosts, the mpirun in PATH starts the processes and handles output,
+signals and the exit status. -n counts PEs: a process of a Rust program may
+have several. Variables CONSORT_*, SHMEM_* and SMA_* are passed on.";
 
 /// Run a program as several processes, here or on several machines
 #[derive(Args)]
 #[command(version, display_name = "consort run", after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// The number of PEs, each of which is a process
+    /// The number of PEs; each is a process
     #[arg(short = 'n', long, alias = "np", value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PES)))]
     pes: u32,
-    /// Where they run: each on its own core (core), moved there at first (default), or wherever the
-    /// system puts them (none)
+    /// The cores of the PEs: bind each PE to its own (core), move it there at the start (default),
+    /// or leave it to the system (none)
     #[arg(long, value_name = "WHERE", default_value = "default")]
     #[arg(value_parser = ["default", "core", "none"])]
     bind: String,
@@ -78,7 +77,7 @@ pub(crate) struct Run {
     /// [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     grace: Option<Duration>,
-    /// Set an environment variable of the processes, which inherit those of this command
+    /// Set an environment variable of the processes; they inherit all others
     #[arg(short = 'x', value_name = "NAME=VALUE")]
     #[arg(value_parser = OsStringValueParser::new().try_map(named))]
     variables: Vec<OsString>,

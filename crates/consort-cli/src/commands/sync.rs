@@ -55,7 +55,7 @@ struct Advise {
     /// How many threads enter sections [default: one for each usable core, at least two]
     #[arg(long, value_name = "N", value_parser = args::counts(MOST_THREADS))]
     threads: Option<usize>,
-    /// The most iterations of a loop between two sections of a thread, at random
+    /// Between two sections, a thread loops up to N times, at random
     #[arg(long, value_name = "N", default_value = "50")]
     between: u32,
     /// Seconds to measure for at most

@@ -38,14 +38,12 @@ Examples:
   consort topo --fabric mixed --pes 4         four, which share memory on a host
   consort topo --fabric processes --budget 1  processes of this machine";
 
-/// Show the processor, its caches, and how fast its cores reach each other; or where the processes
-/// of an MPI are.
+/// Show the processor, its caches, and the latency between its cores
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Topo {
-    /// Show this machine (threads), or PEs as `consort run` (processes) or the mpirun in PATH (mpi)
-    /// starts them; mpi:2 has 2 PEs per process, mpi:2:in-turn deals ranks to the processes in
-    /// turn, and in mixed the processes of one machine share memory
+    /// Show this machine (threads); or where the PEs of `consort run` (processes) or of an MPI (such
+    /// as mpi:2 or mixed, see `consort tune`) are, and the latency between them
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// The number of PEs [default: those of two processes]
@@ -53,8 +51,7 @@ pub(crate) struct Topo {
     pes: Option<u32>,
     #[command(flatten)]
     results: Results,
-    /// Measure between all processors, however many there are, not between a sample of 16; or
-    /// between all PEs
+    /// Measure between all processors or PEs, not between a sample of 16
     #[arg(long)]
     all: bool,
     /// Seconds to measure for, in total; 0 to measure nothing

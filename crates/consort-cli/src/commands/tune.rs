@@ -58,7 +58,7 @@ use mix::RecordedCalls;
 use page::ReportData;
 use watch::{Meter, Watch};
 
-/// The comparison's share of the budget (one part in this many), and its time limit.
+/// The budget divided by the time of the comparison, and the time limit of the comparison.
 const COMPARISON_SHARE: u32 = 6;
 const COMPARISON_MOST: Duration = Duration::from_secs(10);
 /// The exit status of a failed check.
@@ -78,15 +78,15 @@ Examples:
 
 A program records its calls if you run it with CONSORT_RECORD=calls.toml.
 
-Ctrl-C keeps what is found; the next run goes on from there.";
+Ctrl-C keeps the choices so far; the next run goes on from there.";
 
-/// Measure which algorithm is the fastest for which query, and save that as wisdom
+/// Find the fastest algorithm for each call, and save it as wisdom
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
-    /// The PEs: threads; processes as `consort run` starts them; mpi, processes that the mpirun in
-    /// PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn;
-    /// or mixed, the same, but processes of one machine share memory. Each has its own file
+    /// The PEs: threads; processes of `consort run`; mpi, processes of the mpirun in PATH; or mixed,
+    /// the same, with shared memory on each machine. mpi:2 has 2 PEs per process, and mpi:2:in-turn
+    /// deals ranks to processes in turn. Each has its own file
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive
@@ -120,8 +120,8 @@ pub(crate) struct Tune {
     /// Measure again what was measured before
     #[arg(long)]
     retune: bool,
-    /// Tune the calls of a program, and measure them again: the file that CONSORT_RECORD named when
-    /// it ran. Calls get time by their number and duration; several files are added up
+    /// Tune the calls that a program recorded in this file, then measure them again. Frequent and
+    /// long calls get more time; several files are added up
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["pes", "collective", "bytes", "sync"])]
     record: Vec<PathBuf>,
@@ -167,7 +167,8 @@ impl Tune {
         result
     }
 
-    /// Returns the fabric as found where the PEs are started, the same for all team sizes.
+    /// Returns the fabric of the PEs where they are started. It must be the same for all team
+    /// sizes.
     fn found(&self, measurement: &Measurement) -> Result<Fabric> {
         let mut found = None;
         for &pes in &self.pes {
@@ -183,7 +184,7 @@ impl Tune {
         Ok(found.unwrap_or(self.fabric))
     }
 
-    /// Checks the team sizes on an MPI's processes: nothing else here determines them.
+    /// Checks the team sizes on an MPI's processes. They have no default.
     fn check_processes(&self) -> Result<()> {
         let Some(shape) = self.fabric.shape() else { return Ok(()) };
         args::check_environment(self.fabric)?;
@@ -303,8 +304,8 @@ impl Tune {
         })
     }
 
-    /// Compares the choices with other ways: those of the first screen for all of the time, or half
-    /// of it if others are shown, too.
+    /// Compares the choices with a thread library and simpler algorithms. The calls of the first
+    /// screen take all of the time, or half of it if other calls are shown, too.
     fn compare(
         &self,
         grid: &Grid,

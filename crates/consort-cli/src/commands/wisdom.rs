@@ -27,10 +27,10 @@ use consort_console::{
 const EXAMPLES: &str = "\
 Examples:
   consort wisdom path                        where it is
-  consort wisdom path --fabric mixed:2x1     that for machines of 2 PEs each
+  consort wisdom path --fabric mixed:2x1     for machines with 2 PEs each
   consort wisdom show --collective reduce    what is in it
   consort wisdom export lab.toml             a copy for machines of this kind
-  consort wisdom merge night.toml            take what another run knows better
+  consort wisdom merge night.toml            take its better entries
 
 Wisdom fits machines of the same kind. It outlives versions of the library:
 entries whose algorithms have changed are left out.";
@@ -56,22 +56,22 @@ enum WisdomCommand {
     Path,
     /// Print the machine and version of the wisdom, and its entries
     Show {
-        /// Only these: barrier, broadcast, reduce, all_reduce
+        /// Only these collectives, such as barrier,all_reduce [default: all]
         #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
         collective: Vec<Collective>,
-        /// Write one JSON object, to the file or else to standard output (`-`)
+        /// Write a JSON object to FILE, or print it
         #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
             default_missing_value = "-", value_parser = args::writable())]
         json: Option<PathBuf>,
     },
-    /// Take the better entries of other files: by rigour, then as measured on an idle machine, then
-    /// by the narrower interval
+    /// Take the better entries of other files: with the higher rigour, then from an idle machine,
+    /// then with the narrower interval
     Merge {
         /// Wisdom of the same machine, version and algorithms
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Replace the wisdom by a file, and keep the old one as FILE.old
+    /// Replace the wisdom with a file, and keep the old one as FILE.old
     Import {
         /// Wisdom of the same machine, version and algorithms
         file: PathBuf,
@@ -216,7 +216,7 @@ fn import(path: &Path, identity: &Identity, file: &Path) -> Result<()> {
     let count = wisdom.entries().len();
     let mut text = format!("Imported {count} entries into {}\n", path.display());
     if let Some(aside) = aside {
-        text += &format!("What was there is kept as {}\n", aside.display());
+        text += &format!("The old wisdom is kept as {}\n", aside.display());
     }
     output::print(&text)
 }

@@ -8,7 +8,8 @@ use consort_tuner::TransferClass;
 
 use consort_console::report::axes;
 
-/// The most highlighted lines of a plot; of more, those that are best somewhere are highlighted.
+/// The most lines that a plot highlights. A plot with more lines highlights those that are fastest
+/// somewhere.
 const MOST_LINES: usize = 10;
 /// The name of the line of Consort's choices, if they vary.
 const CHOICE: &str = "Consort's choice *";
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_looks_alike_in_all_plots() {
+    fn a_line_looks_the_same_in_all_plots() {
         let of = |bench, algorithm| {
             [8, 64].map(|bytes| Figure { bench, ..figure(algorithm, Some(bytes), bytes as f64) })
         };

@@ -182,7 +182,7 @@ fn exceeded_budget_is_explained() {
     assert!(output.status.success(), "{complaint}");
     assert!(complaint.contains("not 0.0 s: a launch of 2 kinds of work"), "{complaint}");
     let page = String::from_utf8_lossy(&output.stdout);
-    assert!(says(&page, "limits of larger buffers are those of 64 MiB"), "{page}");
+    assert!(says(&page, "limits for larger buffers are those for 64 MiB"), "{page}");
 }
 
 /// Runs a command; returns `None` if every block was disturbed.
@@ -258,7 +258,7 @@ fn look_ups_are_timed_in_a_small_table() {
     }
     let page = stdout("bench look-up --budget 0");
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
-    assert!(says(&page, "0 of this machine's wisdom"), "{page}");
+    assert!(says(&page, "0 by this machine's wisdom"), "{page}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Place {
         Place { folder: tempfile::tempdir().expect("a folder") }
     }
 
-    /// Returns a place with measured wisdom of one barrier, which is decided.
+    /// Returns a place with measured wisdom of one barrier, in which no entry is open.
     fn tuned() -> Place {
         let place = Place::new();
         place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();

@@ -414,7 +414,7 @@ fn kill_a_session_of(folder: &Path) -> Result<bool, Failed> {
         let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
         let folder = folder.as_os_str().as_encoded_bytes();
-        // The launcher has the same words after its own options.
+        // The launcher's command line also has these words, but after its own options.
         if let [_, b"session", file, ..] = words[..]
             && file.starts_with(folder)
         {

@@ -31,9 +31,9 @@ pub(super) struct CallOptions {
     pes: Option<u32>,
     /// threads (default), processes, mpi or mixed
     ///
-    /// The PEs: threads; processes as `consort run` starts them; mpi, processes that the mpirun in
-    /// PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn;
-    /// or mixed, the same, but processes of one machine share memory.
+    /// The PEs: threads; processes of `consort run`; mpi, processes of the mpirun in PATH; or mixed,
+    /// the same, with shared memory on each machine. mpi:2 has 2 PEs per process, and mpi:2:in-turn
+    /// deals ranks to processes in turn.
     #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
     pub(super) fabric: Fabric,
     /// throughput (default): in a row; latency: alone
@@ -47,8 +47,8 @@ pub(super) struct CallOptions {
     algorithm: Vec<Candidate>,
     /// All algorithms with all their parameters
     ///
-    /// All algorithms, with all values of their parameters that the tuner tries. Of equivalent
-    /// candidates among this many PEs, the first.
+    /// All algorithms, with all values of their parameters that the tuner tries. If several
+    /// candidates are equivalent for this number of PEs, only the first.
     #[arg(long, conflicts_with = "algorithm")]
     all_algorithms: bool,
     /// PEs arrive at each call `together`, or `skewed`: each after random work of up to 2 us

@@ -1,9 +1,9 @@
 //! `consort bench --compare OLD.json`: each row next to its counterpart from an earlier run.
 //!
 //! Rows correspond if they are of the same call by the same algorithm; Consort's choice is compared
-//! with its earlier choice. Ratios are of times, or of operations per second the other way round, so
-//! more than 1 is slower. The interval of the ratio determines the verdict. A row is undecided
-//! unless its whole interval is on one side of 1, or within the band of equal times.
+//! with its earlier choice. A ratio is the new time over the old one, or the old rate over the new
+//! one, so more than 1 is slower. The interval of the ratio determines the verdict. A row is
+//! undecided unless its whole interval is on one side of 1, or within the band of equal times.
 
 use std::{
     cell::RefCell,
@@ -31,9 +31,9 @@ use consort_console::output;
 /// Times that differ by less than this share are the same.
 const BAND: f64 = 0.05;
 
-/// An interval whose ends have a larger ratio says nothing.
+/// An interval whose ends have a larger ratio is shown as `wide`.
 const WIDE: f64 = 30.0;
-/// A longer run is not suggested.
+/// The longest run that an error message suggests.
 const LONGEST_SECONDS: f64 = 3600.0;
 
 /// The keys that identify the call of a row.
@@ -407,7 +407,7 @@ impl Comparison {
         })
     }
 
-    /// Returns why a check fails, and for how long to measure if that is open.
+    /// Returns why a check fails. If rows are undecided, the text says for how long to measure.
     fn failure(&self, percent: f64, budget: Duration) -> Option<String> {
         let limit = limit(percent);
         let gains = || self.ours.iter().map(|(new, old)| new.gain(old));
@@ -466,7 +466,7 @@ impl Comparison {
     }
 }
 
-/// Returns the gain of a row that is slower by as much as a percentage allows.
+/// Returns the lowest gain that a percentage allows.
 fn limit(percent: f64) -> f64 {
     1.0 / (1.0 + percent / 100.0)
 }

@@ -20,7 +20,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ContainerBench {
-    /// By each lock and scheme, and without locks
+    /// Under each lock and scheme, and lock-free
     #[arg(value_name = "KIND", value_parser = kind())]
     kind: Subject,
     #[command(flatten)]

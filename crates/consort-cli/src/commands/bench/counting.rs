@@ -23,7 +23,7 @@ Examples:
 // The help fits a screen without it.
 #[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct CountingBench {
-    /// A ping-pong, both next to loops by hand, an exchange, or a pipeline
+    /// The program: ping-pongs, an exchange, or a pipeline
     #[arg(value_name = "PROGRAM", value_parser = workload())]
     workload: Workload,
     #[command(flatten)]

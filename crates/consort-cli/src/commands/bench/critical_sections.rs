@@ -32,7 +32,7 @@ pub(super) struct SectionOptions {
     /// Threads, as in 1,2,8 [default: powers of 2]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = args::counts(MOST_THREADS))]
     threads: Vec<usize>,
-    /// Most iterations in between
+    /// Most loop iterations in between
     // Petrović 2015, section 6.2.2.
     #[arg(long, value_name = "N", default_value = "50", allow_negative_numbers = true)]
     between: u32,
@@ -44,7 +44,7 @@ pub(super) struct SectionOptions {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CounterBench {
-    /// Increments of an operation
+    /// Increments per operation
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = args::counts(MOST_INCREMENTS))]
     section: usize,

@@ -48,8 +48,8 @@ fn page(look_ups: &LookUps) -> Page {
     }
     let mut page = Page::default();
     page.paragraph(format!(
-        "a table for {} PEs, of {} choices, {} of this machine's wisdom and the others by the \
-         model: {} entries in {} bytes, {:.1} an entry with the candidates that they name",
+        "a table for {} PEs, with {} choices: {} by this machine's wisdom, the others by the model; \
+         {} entries in {} bytes, {:.1} bytes per entry, including the names of candidates",
         look_ups.pes,
         look_ups.choices,
         look_ups.own,

@@ -55,7 +55,8 @@ fn page(kinds: &[RefinedCall]) -> Page {
         page.paragraph(format!("{collective} of {bytes} B: {bad}, refined to {found}"));
     }
     page.lines(format!(
-        "Trying may cost {} % of the time in calls. The cost is against the last choice, forced.\n",
+        "Trying may cost {} % of the time in calls. The cost is relative to the last choice, if it \
+         is forced.\n",
         100.0 * online::SHARE
     ));
     page

@@ -138,7 +138,7 @@ pub(super) struct Presenter<'c> {
 fn line(figure: &Figure) -> String {
     match (&figure.algorithm, &figure.peer) {
         (Some(algorithm), Some(peer)) => format!("{algorithm}, {peer}"),
-        // Words instead of an algorithm's name, whose parameters would describe it.
+        // A description instead of an algorithm, as of a region.
         (Some(words), None) if words.contains(' ') => words.clone(),
         _ => name(figure),
     }

@@ -136,7 +136,7 @@ fn table(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
 /// The amount of a call on blocks of this many bytes.
 type Amount = fn(&RunSettings, usize) -> f64;
 
-/// Returns the unit of a call's speed, and the amount that a call would be per nanosecond.
+/// Returns the unit of a call's speed, and the number of these units if a call took a nanosecond.
 fn speed(run: &RunSettings) -> Option<(&'static str, Amount)> {
     match run.what {
         Communication::PointToPoint(Pattern::PutRate) => {
@@ -160,7 +160,7 @@ fn strictest_over_loosest(figures: &[&Figure]) -> String {
     let both = fastest(SyncModes::STRICT).zip(fastest(SyncModes::LOOSE));
     let ratio = both.map(|(strict_ns, loose_ns)| output::ratio(strict_ns / loose_ns));
     ratio.map_or(String::new(), |ratio| {
-        format!("The strictest modes take {ratio} of the loosest.\n")
+        format!("The strictest modes take {ratio} as long as the loosest.\n")
     })
 }
 
@@ -206,14 +206,14 @@ fn notes(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {
     }
     if figures.iter().any(|figure| figure.bytes.is_some_and(|bytes| bytes > MOST_BYTES)) {
         let most = units::size(MOST_BYTES as u64);
-        page.paragraph(format!("The machine's limits of larger buffers are those of {most}."));
+        page.paragraph(format!("The machine's limits for larger buffers are those for {most}."));
     }
     let is_threads = |one: &&Figure| one.fabric == "threads" && !one.is_ours();
     let mut libraries = figures.iter().filter(|one| !one.is_limit() && !one.is_program);
     if !run.what.is_barrier() && libraries.any(is_threads) {
         page.paragraph(
-            "The figures of libraries that have barriers alone are of a barrier, loads of the \
-             other PEs' data, and a barrier.",
+            "For libraries that only have barriers, a call is a barrier, loads of the other PEs' \
+             data, and a barrier.",
         );
     }
     let of_collective = matches!(run.what, Communication::Collective(_));
@@ -351,7 +351,7 @@ mod tests {
         let [loose, strict] = [in_mode("loose", 100.0), in_mode("strict", 420.0)];
         let [slower, mine] = [in_mode("loose", 150.0), in_mode("mine", 50.0)];
         let line = strictest_over_loosest(&[&slower, &loose, &strict, &mine]);
-        assert_eq!(line, "The strictest modes take 4.20x of the loosest.\n");
+        assert_eq!(line, "The strictest modes take 4.20x as long as the loosest.\n");
         assert_eq!(strictest_over_loosest(&[&loose, &mine]), "");
     }
 }

@@ -117,7 +117,7 @@ fn advice(job: &JobProfile, tuning: &[Tuning], whole_ns: f64) -> String {
     }
     text += &wrapped(&if untuned_ns > 0.0 {
         format!(
-            "  Calls with {} of the time in calls are not tuned, so their gain is not known: \
+            "  Calls that are not tuned take {} of the time in calls, and their gain is not known: \
              `consort tune` measures it.",
             percent(untuned_ns / all_ns)
         )

@@ -41,8 +41,8 @@ pub(super) struct Machines {
     /// With --hosts: PEs per process, as its threads [default: $CONSORT_PES_PER_PROCESS, or 1]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes_per_process: Option<u32>,
-    /// With --hosts: PEs of successive ranks on a machine and in a process, or dealt to them in
-    /// turn [default: $CONSORT_PLACEMENT, or blocks]
+    /// With --hosts: successive ranks in one process and on one machine, or dealt in turn
+    /// [default: $CONSORT_PLACEMENT, or blocks]
     #[arg(long, value_name = "ORDER", value_parser = ["blocks", IN_TURN])]
     placement: Option<String>,
     /// With --hosts: print the command that would start the processes

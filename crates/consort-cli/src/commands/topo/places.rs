@@ -99,7 +99,7 @@ fn page(surveyed: &SurveyResult) -> Page {
     ));
     if shares_cores(places) {
         page.paragraph(
-            "A machine has fewer cores than PEs: the scheduler's times, more than the messages'.",
+            "A machine has fewer cores than PEs: the times show the scheduler's time slices.",
         );
     }
     page.lines("\n");

@@ -171,9 +171,9 @@ impl CheckOutput {
         page.lines(if self.stopped {
             "Stopped before the end: no verdict.\n"
         } else if self.passed {
-            "Passed: 90 % are asked for.\n"
+            "Passed: at least 90 % are required.\n"
         } else {
-            "Failed: 90 % are asked for; tune again, with --retune or a higher --rigour.\n"
+            "Failed: at least 90 % are required; tune again, with --retune or a higher --rigour.\n"
         });
         if self.unmeasured_count > 0 {
             let count = self.unmeasured_count;

@@ -288,8 +288,8 @@ impl ReplayResult {
         }
         if *unmeasured_count > 0 {
             page.paragraph(format!(
-                "Kinds of calls that were not compared: {unmeasured_count}, because the time was \
-                 over or they cannot be measured."
+                "Kinds of calls that were not compared: {unmeasured_count}, because time ran \
+                 out or they cannot be measured."
             ));
         }
         if *untunable_count > 0 {

@@ -35,7 +35,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(500);
 const MOST_RECORDED: usize = 4;
 
 impl ReportData<'_> {
-    /// Returns the first screen. `cores` are the cores of a PE each, and `busy` says what has
+    /// Returns the first screen. `cores` is the number of usable cores, and `busy` says what has
     /// disturbed the run.
     pub(super) fn summary(&self, cores: u32, busy: Option<&str>) -> Page {
         let mut page = Page::default();
@@ -73,8 +73,8 @@ impl ReportData<'_> {
         }
         text + match ending {
             StopReason::Complete => ".",
-            StopReason::OutOfBudget => ". The time was over: run it again to go on.",
-            StopReason::Stopped => ". It was stopped: run it again to go on.",
+            StopReason::OutOfBudget => ". Time ran out: run it again to continue.",
+            StopReason::Stopped => ". It was stopped: run it again to continue.",
         }
     }
 
@@ -83,11 +83,11 @@ impl ReportData<'_> {
         let Outcome { measured_count, kept_count, .. } = *self.outcome;
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
         let open = self.wisdom.entries().len() - known;
-        // Entries that other runs measured, for calls that this run did not include.
+        // These entries are from other runs, for calls that this run did not include.
         let others = known.saturating_sub(measured_count + kept_count);
         let others =
             if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
-        // `counts` says the same of wisdom that holds no more than this run measured or kept.
+        // If the wisdom holds no more than this run measured or kept, `counts` has said that.
         let contents = if others.is_empty() && open == 0 {
             String::new()
         } else {

@@ -1,4 +1,4 @@
-/* Static variables of 4 GiB, of which little is touched, with a forked child. Core files also
+/* Static variables of 4 GiB with a forked child. Little of them is touched, and core files also
    contain little of them. */
 #include <sys/wait.h>
 #include <unistd.h>

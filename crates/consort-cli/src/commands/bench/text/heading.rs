@@ -48,8 +48,8 @@ pub(super) fn heading(page: &mut Page, run: &RunSettings) {
     data(run).into_iter().for_each(|text| page.paragraph(text));
     if run.cpus.is_none() && !is_placed {
         page.paragraph(format!(
-            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
-             algorithm's"
+            "{pes} PEs share {cores} cores: the times show the scheduler more than the \
+             algorithm"
         ));
     }
 }
