@@ -7,8 +7,8 @@
 //!
 //! The argument has the numbers of threads. All threads want a lock all the time, and increment a
 //! counter under it, or read the counter. Blocks of the three libraries follow each other, round
-//! after round. Each row has the medians over the rounds, except the longest operation, which is
-//! that of all rounds: the operation includes the wait, and also time in which the system runs other
+//! after round. Each row has the medians over the rounds, and the longest operation of all rounds.
+//! The time of an operation includes its wait, and the time in which the system runs other
 //! programs. `share` compares threads in windows of 100 ms: the largest number of operations of a
 //! thread, divided by the smallest. Clocks are read only in the blocks that measure operations.
 
@@ -76,7 +76,7 @@ fn use_counter<C: Counter>(
     let mut operations = 0_u64;
     while !stop.load(Relaxed) {
         let begun = is_timed.then(Instant::now);
-        // Not the same number of reads between all writes: the low bits of a product.
+        // The hash varies the number of reads between two writes.
         if (operations.wrapping_mul(0x9e37_79b9) >> 16).is_multiple_of(writes) {
             counter.increment();
         } else {

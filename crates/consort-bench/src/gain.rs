@@ -1,4 +1,4 @@
-//! Gains between results of which only the median and its interval are known.
+//! Gains between results that consist of a median and its interval.
 
 use consort_fabric::statistics::{Gain, Summary, Verdict};
 

@@ -20,7 +20,7 @@ pub enum Part {
     Curves(Curves),
 }
 
-/// Curves: for each way, a value for each of several numbers.
+/// Curves over a number, such as the number of PEs. Each curve has a value for each number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
     /// The name of the values, with their unit.
@@ -29,7 +29,7 @@ pub struct Curves {
     pub by: String,
     /// The numbers, in ascending order.
     pub numbers: Vec<f64>,
-    /// Each way, with a value for each number.
+    /// The name of each curve, and its value for each number.
     pub ways: Vec<(String, Vec<f64>)>,
 }
 

@@ -10,7 +10,8 @@ const OF_EACH_PE: f64 = 10.0;
 /// ... and this often regardless of the number of PEs. A program that competes for a core takes it
 /// every few milliseconds, and takes several cores in turn: about a hundred times a second.
 const BESIDES: f64 = 20.0;
-/// Switches of each PE in each launch, however short: one at most on an idle machine.
+/// Switches of each PE in each launch that do not indicate competitors either: even a short launch
+/// on an idle machine may have one.
 const OF_EACH_LAUNCH: f64 = 1.0;
 /// With fewer switches in total, nothing is reported.
 const FEWEST: u64 = 10;

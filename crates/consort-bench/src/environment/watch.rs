@@ -1,9 +1,9 @@
 //! Whether the machine is busy with other work. Before the start, the load shows this; later, the
 //! processor time taken by a hypervisor, and how often measuring threads lose their cores.
 //!
-//! PEs that share cores are switched by nature, so their switches do not count. The load is an
-//! average over the last minute, which includes earlier runs. So it counts only if something else
-//! wants to run at the start.
+//! PEs that share cores are always switched, so their switches do not count. The load is an average
+//! over the last minute, which includes earlier runs. So it counts only if something else wants to
+//! run at the start.
 
 use std::{
     fs, thread,
@@ -108,8 +108,8 @@ impl Watch {
     }
 }
 
-/// Returns whether another thread runs or could run now. Only a caller whose own threads all wait
-/// learns something from it.
+/// Returns whether another thread runs or could run now. If threads of this process run, they count
+/// too, so the caller's threads must all wait.
 pub fn others_run() -> bool {
     load_of(&read("/proc/loadavg")).is_some_and(|(_, others)| others > 0)
 }

@@ -131,7 +131,7 @@ impl<'m> Clock<'m> {
     }
 }
 
-/// Returns how often this thread has lost its processor since it had lost it `before` times.
+/// Returns the involuntary context switches of this thread since it had `before` of them.
 fn since(before: Option<u64>) -> u64 {
     before.zip(usage::involuntary_switches()).map_or(0, |(before, now)| now - before)
 }

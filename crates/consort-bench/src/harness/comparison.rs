@@ -25,7 +25,7 @@ use crate::{
 
 /// Sizes of interest to a reader; the nearest ones in the grid are used.
 const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
-/// The thread libraries that every programmer has.
+/// The thread libraries that are on every machine.
 const LIBRARIES: [&str; 2] = ["pthread", "std"];
 /// The longest time for one point, whatever the budget.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -106,8 +106,8 @@ pub fn queries(grid: &Grid) -> Vec<Query> {
     queries
 }
 
-/// Measures the points of these queries within about `budget`, until `stop` is set. Passes the number of completed
-/// points, the total, and a description of the next one to `show`.
+/// Measures the points of these queries within about `budget`, until `stop` is set. Passes the
+/// number of completed points, their total, and a description of the next one to `show`.
 ///
 /// # Errors
 /// If a job cannot be launched or fails.

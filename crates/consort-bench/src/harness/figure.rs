@@ -45,7 +45,7 @@ pub struct Figure {
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
-    /// The mean, where a few long times matter to the whole.
+    /// The mean, for work in which a few long times matter.
     pub mean_ns: Option<f64>,
     /// The processor time of all threads, in seconds per second.
     pub busy_cores: Option<f64>,

@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{environment::Switches, limits::readings_agree, peers::threads::Peer};
 
-/// Calls before a block: a window of a small team. The first calls of a new plan find its cache
-/// lines, which differ from call to call in a window, elsewhere.
+/// Calls before a block: a window of a small team. The calls of a window use different cache lines,
+/// and the first calls of a new plan have to fetch these lines.
 const CALLS_BEFORE: u64 = 64;
-/// The longest time for the calls of a first window, if each takes as long as the second call.
+/// The longest time for the calls of a first window, estimated by the second call.
 const FIRST_WINDOW_NS: f64 = 5_000_000.0;
 /// Warm-up continues until a block of calls takes this long...
 const WARM_UP_NS: f64 = 50_000.0;
@@ -36,7 +36,7 @@ const WARM_UP_TRIES: u32 = 3;
 const RETRY_NS: f64 = 10_000_000.0;
 /// A first call of this length is not warmed up: neither the clock nor a new plan matters.
 const LONG: Duration = Duration::from_millis(50);
-/// The decisions in warm-up, besides a number of calls: four times as many calls, or the same
+/// The decisions in warm-up that are not a number of calls: four times as many calls, or the same
 /// number again.
 const MORE: u64 = 0;
 const AGAIN: u64 = u64::MAX;

@@ -37,10 +37,10 @@ const HEAP_BYTES: usize = 1 << 20;
 /// A survey of the places of PEs that are processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PlacementSurvey {
-    /// The fabric, which starts them.
+    /// The fabric of the PEs.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
-    /// Their number.
+    /// The number of PEs.
     pub pes: u32,
     /// Whether all pairs are measured, whatever their number.
     pub all: bool,

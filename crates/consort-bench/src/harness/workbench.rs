@@ -8,9 +8,9 @@
 //! A Strict operation contains a barrier. During measurement, it is the fastest barrier measured
 //! for the team so far, whatever other wisdom exists.
 //!
-//! If the cores moved between near and far during a measurement, a time is of one class. A block does
-//! not count if others took a core from its PEs. If the PEs share cores, the blocks of a launch do
-//! not count if others wanted to run both before and after it.
+//! If the cores moved between near and far during a measurement, only the blocks of one class
+//! count. A block does not count if others took a core from its PEs. If the PEs share cores, the
+//! blocks of a launch do not count if others wanted to run both before and after it.
 
 use std::{
     collections::HashMap,
@@ -142,7 +142,8 @@ impl NativeWorkbench {
         let run = |stop: &AtomicBool| session.run(&choices, &self.conditions, stop);
         let competed = others_run();
         let mut measured = stopped_at(self.deadline, run)?;
-        // PEs that share cores lose them by nature, so only the moments before and after tell.
+        // PEs that share cores always lose them, so competitors are only visible before and after
+        // the launch.
         if pes > self.algorithms.cores() && competed && others_run() {
             let blocks = measured.timings.iter_mut().flat_map(|timing| &mut timing.blocks);
             blocks.for_each(|block| block.is_disturbed = true);

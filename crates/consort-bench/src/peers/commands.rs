@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn killed_program_takes_its_children_along() {
+    fn killing_a_program_kills_its_children() {
         let never = AtomicBool::new(false);
         for before in ["", "trap '' TERM;"] {
             let (pid, why) = with_child(before, Duration::from_secs(1), &never);

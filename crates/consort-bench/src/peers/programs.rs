@@ -6,7 +6,7 @@
 //! have their class; otherwise the blocks count only if no launch has a class.
 //!
 //! If there are programs, they get half of the budget, in equal parts for each available library. A
-//! program is launched again while it has used no more of its share than the rounds have of theirs.
+//! program is launched again if its used share of the time is not larger than that of the rounds.
 //! So a program that takes long to start has fewer launches, but these are spread over the run too.
 //! A library that fails once has no figures, only a reason.
 

@@ -1,4 +1,4 @@
-//! Threads that run parallel regions: Consort's pool and the ways of other libraries, as one trait.
+//! Threads that run parallel regions: Consort's pool and other libraries, behind one trait.
 //!
 //! 1. `threads`: the trait;
 //! 2. `pools`, `fork_union`: libraries that run regions;

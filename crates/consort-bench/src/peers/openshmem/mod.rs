@@ -201,7 +201,7 @@ pub fn measure(
 ) -> Result<OpenShmem> {
     let begun = Instant::now();
     let mut own = Library::own(consort, stop)?;
-    let none = || Err("not asked for".to_owned());
+    let none = || Err("not requested".to_owned());
     let find = || Library::other(stop).map_err(|error| in_a_line(&error));
     let mut other = if peer { find() } else { none() };
     // Relaxed: the flag publishes no other data.

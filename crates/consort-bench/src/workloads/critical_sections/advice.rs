@@ -1,4 +1,4 @@
-//! Which lock or scheme to use for a section of some length: measured, and why.
+//! Recommends a lock or a scheme for a section of some length, by measurements.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -17,22 +17,22 @@ use crate::{
     units::{counted, ratio},
 };
 
-/// The increments of the operation by which the time of one increment is first measured; fewer take
-/// too little time compared with their lock.
+/// The least increments of an operation that measures the time of one increment. With fewer, the
+/// time of the lock would dominate.
 const LEAST: usize = 101;
 /// The windows in which a section is timed.
 const WINDOWS: usize = 4;
-/// How often it is measured, then with as many as the section has by the last guess: an increment
-/// takes longer where the data leaves a cache.
+/// The number of these measurements. Each uses the previous guess of the section's increments,
+/// because an increment takes longer if the data does not fit a cache.
 const GUESSES: usize = 3;
-/// A row is advised instead of the default only if it makes at least this many times the default's
-/// sections.
+/// A row is recommended instead of the default only if it is at least this many times as fast.
 const WORTH: f64 = 1.2;
 /// The rounds for which there should be time: a gain needs at least ten.
 const ROUNDS: u32 = 12;
-/// The share of the budget for measuring the best row again: one part in this many.
+/// The budget divided by the time for measuring the best row again.
 const CONFIRMATION: u32 = 3;
-/// The most operations of a thread over the fewest, of a row that is advised.
+/// The largest fairness of a row that is recommended: the most operations of a thread divided by
+/// the fewest.
 const UNFAIR: f64 = 4.0;
 
 /// Returns the increments of a section that takes about this many nanoseconds here, at least one.
@@ -54,7 +54,7 @@ pub fn increments_of(section_ns: usize) -> Result<usize> {
     for _ in 0..GUESSES {
         let measured = increments.max(LEAST);
         let each_ns = (time_ns(measured)? - lock_ns).max(0.0) / (measured - 1) as f64;
-        // What is too short to be measured counts as a picosecond.
+        // A time that is too short to be measured counts as a picosecond.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -66,7 +66,7 @@ pub fn increments_of(section_ns: usize) -> Result<usize> {
     Ok(increments)
 }
 
-/// The measurements for an advice.
+/// The measurements for a recommendation.
 #[derive(Debug)]
 pub struct Sections {
     /// The results of all rows.
@@ -75,8 +75,9 @@ pub struct Sections {
     confirmation: Option<Results>,
 }
 
-/// Measures what may serve such a section, with results, on the cores that the threads have. Then
-/// measures the best row again, if it seems better than the default. Shows the share that is done.
+/// Measures the rows that may serve such a section and return its result, on the cores that the
+/// threads have. Then measures the best row again, if it seems better than the default. Passes the
+/// completed share to `show`.
 ///
 /// # Errors
 /// When the system refuses threads or cores.
@@ -149,7 +150,7 @@ fn best_of(results: &Results, is_ours: bool) -> Option<&Contended> {
     those.max_by(|one, other| one.mops.median.total_cmp(&other.mops.median))
 }
 
-/// The row to advise.
+/// The row to recommend.
 enum Choice<'r> {
     /// The default: no row is better by enough.
     Default,
@@ -166,7 +167,7 @@ impl Choice<'_> {
         let Some(best) = best else { return Choice::Default };
         let again = confirmation.iter().flat_map(|results| &results.contended);
         let is_confirmed = again.filter(|one| one.name == best.name).any(is_worth);
-        // An interval that reaches this far, or none.
+        // If the interval reaches the threshold, or there is no interval, the row may be better.
         let may_be = best.gain.is_none_or(|gain| gain.ci95.1 >= WORTH);
         match (is_worth(best) && is_confirmed, may_be) {
             (true, _) => Choice::Other(best),
@@ -176,7 +177,7 @@ impl Choice<'_> {
     }
 }
 
-/// Adds to a page what to use, and why. `busy` says what has disturbed the measurement.
+/// Adds a recommendation and its reasons to a page. `busy` says what has disturbed the measurement.
 ///
 /// # Errors
 /// When the default was not measured: an interrupt came before.

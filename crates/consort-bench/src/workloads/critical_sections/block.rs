@@ -186,9 +186,9 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     })
 }
 
-/// Looks at the threads at the end of each window, starting when each thread has made an operation,
-/// because a thread that the system has not started yet is not treated unfairly. It waits for that
-/// at most as long as for the block. A block without an operation continues until there is one.
+/// Looks at the threads at the end of each window. It starts when each thread has made an
+/// operation, or after the length of a block, because it is not unfair that the system has not
+/// started a thread yet. A block without an operation continues until there is one.
 fn watch(done: &[ThreadProgress], setting: &Setting<'_>) -> Vec<OperationCounts> {
     let begun = Instant::now();
     let goes_on = |begun: Instant| begun.elapsed() < setting.length && !setting.is_stopped();

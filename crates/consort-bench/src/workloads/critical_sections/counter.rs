@@ -158,7 +158,7 @@ impl ConfiguredScheme for CcSynch {
 }
 
 impl ConfiguredScheme for HSynch {
-    /// One group: the groups would be the last-level caches, and most machines have one.
+    /// One group. There should be a group for each last-level cache, and most machines have one.
     fn make(_: usize) -> Self {
         Self::new(1, MAX_OPS, |_| 0)
     }

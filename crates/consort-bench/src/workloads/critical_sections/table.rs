@@ -51,19 +51,19 @@ pub fn show(page: &mut Page, results: &Results) {
 
 fn notes(results: &Results) -> Vec<String> {
     let mut notes = vec![format!(
-        "Ratio: to {REFERENCE}, of blocks of one round; of one thread alone of times, where less \
-         is better, and otherwise of operations a second."
+        "Ratio: relative to {REFERENCE} in the same round. For one thread alone, it compares \
+         times, so less is better; otherwise operations per second."
     )];
     notes.push(format!(
-        "Fairness: the most operations of a thread over the fewest, the median and the 90th \
-         percentile; of pinned threads over windows of 10 ms in which each had 90 % of a \
-         processor, of others, and where there is no such window, over {}.",
+        "Fairness: the most operations of a thread divided by the fewest, the median and the 90th \
+         percentile. For pinned threads it is over windows of 10 ms in which each had 90 % of a \
+         processor; otherwise, or if there is no such window, over {}.",
         time(results.length.as_secs_f64() * 1e9)
     ));
     if results.contended.iter().any(|one| one.low.is_some()) {
         notes.push(
-            "Low load: between two operations of a thread are up to 20000 iterations. A server is \
-             a thread more."
+            "Low load: a thread makes up to 20000 iterations between two operations. A server is \
+             an additional thread."
                 .to_owned(),
         );
     }

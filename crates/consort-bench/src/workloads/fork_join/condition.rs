@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result};
 use consort_machine::topology::Topology;
 
-/// The arguments with which this program starts itself to take part, before the part.
+/// The arguments with which this program starts itself to take part; the part follows.
 pub(super) const ARGUMENTS: [&str; 3] = ["bench", "fork-join", "--launch"];
 /// The part of a busy process.
 pub(super) const BUSY: &str = "busy";

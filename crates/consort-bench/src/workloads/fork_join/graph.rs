@@ -1,7 +1,7 @@
 //! A graph of tiny operations, one after the other, with a barrier between two of them.
 //!
-//! Each operation reads two elements of the vector before for each element of the next one, so
-//! every thread needs what the others have written. A library with a barrier runs the graph in one
+//! For each element of its result, an operation reads two elements of the previous vector, so every
+//! thread needs what the others have written. A library with a barrier runs the graph in one
 //! region; others need a region for each operation.
 
 use anyhow::Result;
@@ -14,7 +14,7 @@ const OPERATIONS: usize = 300;
 /// The elements of a vector: one thread takes half a microsecond for an operation.
 const LEN: usize = 512;
 
-/// The vector, and that of every second operation.
+/// The results of the operations, alternately in the first and the second vector.
 pub(super) struct Graph {
     vectors: [Vec<u32>; 2],
 }

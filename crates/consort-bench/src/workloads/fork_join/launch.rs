@@ -30,7 +30,7 @@ use crate::peers::{
 const MOST_SAMPLES: usize = 2000;
 /// The share of the time that goes to warming up.
 const WARM_UP: u32 = 5;
-/// A launch that takes longer than its time by this is considered hanging.
+/// A launch that exceeds its time by this is considered hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A launch.

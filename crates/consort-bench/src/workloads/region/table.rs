@@ -47,7 +47,7 @@ fn placement(results: &Results) -> String {
             format!("{} one a core (cpu {})", counted(*pes, "PE"), cpus.join(", "))
         }
         None => format!(
-            "{} share {}: the times are the scheduler's, more than the library's",
+            "{} share {}: the times show the scheduler more than the library",
             counted(*pes, "PE"),
             counted(*usable_cores, "core")
         ),

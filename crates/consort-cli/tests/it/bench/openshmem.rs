@@ -61,6 +61,6 @@ fn failing_library_is_reported() {
                 status: 9): why";
     assert!(early.contains(line), "{early}");
     let none = page("exit 1", "--peers none");
-    assert!(says(&none, "no other library: not asked for"), "{none}");
+    assert!(says(&none, "no other library: not requested"), "{none}");
     assert!(none.lines().all(|line| line.chars().count() <= 100), "{none}");
 }
