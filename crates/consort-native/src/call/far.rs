@@ -1,4 +1,4 @@
-//! Memory of far PEs, and the operations on it, which are complete only later.
+//! Memory of far PEs, and operations on it. They are not complete when they return.
 
 #![expect(unsafe_code, reason = "receives bytes into memory that the call keeps valid")]
 

@@ -141,9 +141,9 @@ impl Endpoint {
         self.group().finish(self.sequence.get());
     }
 
-    /// As [`Endpoint::finish`], until the next region, and without a comparison of calls. `number` is
-    /// that of the current region, which would otherwise be read from memory that another PE has just
-    /// written.
+    /// As [`Endpoint::finish`], until the next region, and without a comparison of calls. The
+    /// caller passes the `number` of the current region, because another PE has just written the
+    /// line that holds it.
     pub fn finish_region(&self, number: u64) {
         self.group().finish_region(number, self.sequence.get());
     }

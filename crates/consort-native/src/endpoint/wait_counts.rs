@@ -1,7 +1,7 @@
 //! Counts what a PE's waits have done, for programs and profiles.
 //!
-//! Only pauses count, which are cold. So a wait that polling ends takes no additional instruction,
-//! and is not counted.
+//! Only pauses are counted, and pauses are rare. So a wait that polling ends takes no additional
+//! instruction, and is not counted.
 
 use std::{ops::AddAssign, time::Duration};
 
@@ -14,7 +14,7 @@ use std::{ops::AddAssign, time::Duration};
 pub struct Waits {
     /// The waits that paused.
     pub paused: u64,
-    /// The looks of these waits for what they waited for, up to the last pause of each.
+    /// The polls of these waits, up to the last pause of each.
     pub polls: u64,
     /// How often a wait yielded the core.
     pub yields: u64,

@@ -2,9 +2,9 @@
 //! of all processes.
 //!
 //! The lowest-numbered process in which a PE waits takes the census. A process asks each lower
-//! process, in turn, for a report. It continues with the next one if no PE waits there. It also
-//! does if no reply comes, because then all PEs of that process are computing. If a PE waits there,
-//! it asks again after a while.
+//! process, in turn, for a report. It continues with the next one if no PE waits there, or if no
+//! reply comes, because then all PEs of that process are computing. If a PE waits there, it asks
+//! again after a while.
 //!
 //! The process that takes the census requests reports from all others at once, and judges them. It
 //! repeats this, after a pause, until three rounds agree. The reports of a round are made after all

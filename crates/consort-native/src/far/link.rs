@@ -25,7 +25,7 @@ use super::{
 use crate::progress::deadlock::snapshot::Activity;
 use consort_machine::system::clock;
 
-/// The number of words from which on a frame is sent without waiting for more packets.
+/// A frame of this many words is sent without waiting for more packets.
 const FULL: usize = 1024;
 
 /// The link of a job's process to other processes, if a transport connects them.
@@ -219,8 +219,8 @@ impl Far {
 }
 
 impl Link {
-    /// Records that a PE of this process has left a group. If it was the last one, calls `left` for
-    /// the rest of the record.
+    /// Records that a PE of this process has left a group. If it was the last one, completes the
+    /// record with the result of `left`.
     pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> LeftGroup) {
         let Self { memberships, traffic, .. } = self;
         let with_packets = || {

@@ -170,7 +170,7 @@ variants! {
     }
 }
 
-/// An exposure to a far PE, in the terms in which a rendezvous finds it.
+/// The identity of an exposure to a far PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Exposure {
     pub(crate) group: u64,

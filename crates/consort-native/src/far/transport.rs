@@ -164,13 +164,12 @@ pub trait Transport: Send {
     /// When a process cannot be reached any more.
     fn is_flushed(&mut self) -> Result<bool, TransportError>;
 
-    /// Closes the transport after all processes have announced that they end. Alternatively this
-    /// process has `failed` and does not wait for the others: then it reports why, and ends them
-    /// all.
+    /// Closes the transport after all processes have announced that they end. If this process has
+    /// `failed`, it does not wait for the others: it reports why, and ends them all.
     fn close(&mut self, failed: Option<&str>);
 
-    /// Ends all processes including this one, if the transport can, with this exit status, as far
-    /// as their launcher passes it on.
+    /// Ends all processes including this one, if the transport can. The exit status is `status` if
+    /// their launcher passes it on.
     fn abort(&mut self, status: u8) {
         self.close(Some(&format!("a PE ends all with status {status}")));
     }

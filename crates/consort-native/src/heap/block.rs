@@ -31,8 +31,8 @@ pub struct Block {
 impl Block {
     /// Takes part in a collective allocation. The first PE that calls this places the block. This
     /// PE then clears the part of it that was used before, in its own heap. The caller must use
-    /// barriers to ensure two things: before this allocation, all PEs of the team have dropped what
-    /// they drop before it; and no peer writes to the block before all PEs have returned.
+    /// barriers to ensure two things: all PEs of the team call this after their earlier drops, and
+    /// no peer writes to the block before all PEs have returned.
     ///
     /// # Errors
     /// When the heap has no region of that size.

@@ -86,8 +86,8 @@ impl Config {
 
     /// Returns the time between two checks by a waiting PE. A check finds out whether the PE's
     /// peers make the same call, are present, and do not all wait for each other. Each PE checks
-    /// all peers, so if many PEs share few cores, a check takes longer and is done less often. Up
-    /// to about 1000 PEs on two cores, checks take less than a quarter of the time.
+    /// all peers, so if many PEs share few cores, a check takes longer and is done less often. With
+    /// up to about 1000 PEs on two cores, checks take less than a quarter of the processor time.
     pub(crate) fn check_interval(&self) -> Duration {
         let [shortest, longest] = CHECK_INTERVAL;
         let checks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));

@@ -223,6 +223,6 @@ impl Operator<[u8; 12]> for Larger {
 }
 
 #[test]
-fn elements_of_odd_sizes_are_combined_as_well() {
+fn elements_of_odd_sizes_are_combined() {
     combines_as_elements::<[u8; 12], _>(&Larger);
 }

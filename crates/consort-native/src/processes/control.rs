@@ -16,7 +16,7 @@ use std::{
 use super::{process_end::ProcessEnd, reports::Reports};
 use crate::segment::{page::PAGE, slice::SegmentItem};
 
-/// The environment variable by which a launcher tells a process its role: the number of the file,
+/// The environment variable in which a launcher passes a process its role: the number of the file,
 /// the rank, the number of PEs, and the launcher's process, separated by `:`.
 pub(super) const VARIABLE: &str = "CONSORT_LAUNCH";
 

@@ -71,7 +71,7 @@ impl<T: SegmentItem> Deref for SegmentRef<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: as for a `SegmentSlice`, of which this is the first and only item.
+        // SAFETY: as for a `SegmentSlice` with this item alone.
         unsafe { &*self.0.items.cast::<T>() }
     }
 }

@@ -102,7 +102,7 @@ impl Meeting {
                 return Err(MeetError::Refused { rank: self.own, reason });
             }
         };
-        // All processes store the same.
+        // All processes store the same number.
         control.cores.store(cores, Relaxed);
         control.binding.store(binding.word(), Relaxed);
         let own = self.own;
@@ -127,7 +127,8 @@ impl Meeting {
         })
     }
 
-    /// Tells all processes why this one cannot take part; nothing if it can. Fails if one cannot.
+    /// Sends all processes the reason why this one cannot take part; the reason is empty if it can.
+    /// Fails if any process cannot.
     fn agree(&mut self, reason: &str) -> Result<(), MeetError> {
         let mut said = self.own.0.to_le_bytes().to_vec();
         said.extend(reason.as_bytes());

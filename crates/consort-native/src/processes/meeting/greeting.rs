@@ -1,5 +1,5 @@
-//! What a process says of itself when the processes of a job meet, and whether all of them can be
-//! one job.
+//! The identity that a process sends when the processes of a job meet, and the check that all of
+//! them can be one job.
 //!
 //! The first fields have the same places in all versions of this crate, so that an error can name a
 //! process of another version.
@@ -16,7 +16,7 @@ const VERSION: usize = 24;
 /// The names of the facts that must be equal in processes that share memory.
 const FACTS: [&str; 4] = ["user", "machine", "PID namespace", "user namespace"];
 
-/// What a process says of itself.
+/// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) layout: u64,
@@ -30,7 +30,7 @@ pub(super) struct Greeting {
     pub(super) place: [u64; FACTS.len()],
     /// The descriptor of the control file, in the process of PE 0.
     pub(super) descriptor: u32,
-    /// What the caller adds.
+    /// Data that the caller adds.
     pub(super) payload: Vec<u8>,
 }
 
@@ -52,8 +52,8 @@ impl Greeting {
         bytes
     }
 
-    /// Decodes a greeting; `None` if the bytes are none. Of a process of another version, only the
-    /// first fields are known.
+    /// Decodes a greeting; `None` if the bytes are not a greeting. From another version of this
+    /// crate, it decodes only the first fields.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let layout = u64::from_le_bytes(take(&mut rest)?);

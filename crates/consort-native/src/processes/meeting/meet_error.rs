@@ -91,7 +91,7 @@ pub enum MeetError {
     Apart {
         /// The processes, with their ranks.
         processes: [(Rank, u32); 2],
-        /// What is not the same for both.
+        /// The fact in which they differ.
         fact: &'static str,
     },
     /// A setting of the job is not the same in two processes.

@@ -1,16 +1,16 @@
 //! Processes that exist already become the PEs of one job.
 //!
-//! They need a way to exchange bytes, such as a name, and use it twice. First each process says who
-//! it is: its rank, the size of the job, its version, where it runs. All decide by the same data
-//! whether they can be one job. The process of PE 0 has created the control file before, and the
-//! others open it in `/proc`. Then each process says whether it takes part. From then on the
+//! They need a way to exchange bytes, such as a name, and use it twice. First each process sends
+//! its identity: its rank, the size of the job, its version, where it runs. All decide by the same
+//! data whether they can be one job. The process of PE 0 has created the control file before, and
+//! the others open it in `/proc`. Then each process says whether it takes part. From then on the
 //! processes are like those of a launcher, and watch each other.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `exchange` | the way to exchange bytes |
 //! | `name`, `name_hold` | processes of one machine that know a name; the name of a complete job |
-//! | `greeting` | what a process says of itself |
+//! | `greeting` | the identity of a process |
 //! | `assembly` | how the processes meet |
 //! | `meet_error` | why they do not |
 

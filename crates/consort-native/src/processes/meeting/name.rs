@@ -1,6 +1,6 @@
 //! Processes of one machine that meet by a name.
 //!
-//! The name is that of a socket in the abstract namespace, so it is no file, and vanishes with the
+//! The name is that of a socket in the abstract namespace. It is not a file, and vanishes with the
 //! process that has it. The first process takes the name and becomes the *host*; the others are its
 //! *guests*. In each exchange, a guest sends its bytes, and the host replies to all with the bytes
 //! of all. If it cannot, it replies to all with the reason.
@@ -35,7 +35,7 @@ use crate::system::{
 
 /// How long a process waits before it tries again to reach the host.
 const RETRY: Duration = Duration::from_millis(5);
-/// How much longer a guest waits than the host, whose error says more.
+/// How much longer a guest waits than the host, because the host's error says more.
 const GUEST: Duration = Duration::from_secs(2);
 /// A stand-in for times later than clocks can represent.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -44,7 +44,7 @@ const MOST_NAME: usize = 90;
 /// The most bytes that a process sends in one exchange.
 const MOST_FRAME: usize = 1 << 20;
 
-/// The kinds of a host's messages, besides [`IN_USE`].
+/// The kinds of a host's messages, in addition to [`IN_USE`].
 const WELCOME: u8 = 1;
 const ALL: u8 = 2;
 const FAILED: u8 = 3;
@@ -76,7 +76,7 @@ enum Role {
 struct Guest {
     stream: UnixStream,
     peer: Peer,
-    /// Its rank, once it has said so.
+    /// Its rank, once it has sent it.
     rank: Option<Rank>,
     /// The bytes that have arrived and are in no frame yet.
     received: Vec<u8>,
@@ -84,7 +84,7 @@ struct Guest {
     frame: Option<Vec<u8>>,
 }
 
-/// What the attempt to reach a host has led to.
+/// The result of an attempt to reach a host.
 enum Reached {
     Welcome(UnixStream, Peer),
     /// A process of another user has the name.
@@ -216,7 +216,7 @@ impl Exchange for NamedExchange {
     }
 }
 
-/// What the host knows of its guests' job.
+/// The host's data about the job of its guests.
 struct Host<'h> {
     name: &'h str,
     limit: Duration,

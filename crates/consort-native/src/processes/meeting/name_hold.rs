@@ -33,8 +33,8 @@ static HELD: Roster<Held> = Roster::new();
 
 struct Held {
     listener: UnixListener,
-    /// Whether this process, a forked child, has closed its copy. Its own children find the entry
-    /// again, and then the number may be that of another file.
+    /// Whether this process, a forked child, has closed its copy. Its own children must not close
+    /// the descriptor again, which may then be that of another file.
     is_closed: AtomicBool,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct MappedStatics {
 }
 
 static MAPPED: OnceLock<MappedStatics> = OnceLock::new();
-/// Whether this process itself has mapped the memory, so is not a child.
+/// Whether this process itself has mapped the memory, and is not a child of one that has.
 static IS_OWN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {

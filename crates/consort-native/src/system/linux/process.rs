@@ -71,7 +71,7 @@ pub(crate) fn host_key() -> Option<u64> {
 }
 
 /// Returns hashes of the user, the machine, the PID namespace and the user namespace of this
-/// process. Processes that find each other's files have the same.
+/// process. They are equal in processes that find each other's files.
 pub(crate) fn place() -> io::Result<[u64; 4]> {
     let machine =
         (fs::read("/proc/sys/kernel/random/boot_id")?, fs::read("/proc/sys/kernel/hostname")?);

@@ -1,4 +1,5 @@
-//! Sockets with names that no file has: the system forgets a name when its process ends.
+//! Sockets in the abstract namespace: their names are not files, and the system forgets a name when
+//! its process ends.
 
 #![expect(unsafe_code, reason = "makes system calls")]
 
@@ -32,7 +33,7 @@ pub(crate) fn connect(name: &str) -> io::Result<UnixStream> {
     // SAFETY: it consists of integers, for which 0 is valid.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).unwrap_or_default();
-    // A name that no file has begins with a 0.
+    // A name in the abstract namespace begins with a 0.
     let place = address.sun_path.get_mut(1..=name.len()).ok_or(io::ErrorKind::InvalidInput)?;
     for (to, from) in place.iter_mut().zip(name.bytes()) {
         *to = libc::c_char::from_ne_bytes([from]);

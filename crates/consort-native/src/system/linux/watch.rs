@@ -22,7 +22,7 @@ impl WatchedProcess {
     /// reuses numbers.
     pub(crate) fn new(process: u32, started: u64) -> Self {
         let descriptor = open(process).ok();
-        // The descriptor may be that of a process that has got the number since.
+        // Another process may have got the number since, and then the descriptor is that process's.
         let descriptor = descriptor.filter(|_| !is_gone(process, started));
         Self { process, started, descriptor }
     }
@@ -80,8 +80,8 @@ fn start_of(process: u32) -> io::Result<Option<u64>> {
 
 /// Returns the time in ticks since the system started, from the system's text about a process.
 fn start_in(stat: &str) -> io::Result<Option<u64>> {
-    // After the name, which is in parentheses and may contain anything: the fields from the third
-    // on, which is the state. The 20th is the number of threads, and the 22nd the start.
+    // The name is in parentheses and may contain anything. The third field, the state, follows it.
+    // The 20th is the number of threads, and the 22nd the start.
     let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     let mut fields = rest.split_whitespace();
     let is_dead = matches!(fields.next(), Some("Z" | "X"));
