@@ -1,4 +1,4 @@
-//! Signals that request the command to stop, and waits that they end.
+//! Signals that ask the command to stop, and the waits that these signals end.
 
 use std::{
     error::Error,

@@ -1,4 +1,4 @@
-//! The parts of this machine, counted, with equal parts grouped, and as a page.
+//! The numbers of this machine's parts, with equal parts grouped, and the page that shows them.
 
 use consort_bench::{
     page::Page,
@@ -181,9 +181,9 @@ fn usable(machine: &MachineInfo) -> String {
     let allowed = format!("{} of {cpus} ({})", machine.allowed.len(), ranges(&machine.allowed));
     let why = match (machine.limited_by, quota) {
         (Some(CoreLimit::Quota), Some(quota)) => format!("{quota}; processors allowed: {allowed}"),
-        (Some(_), Some(quota)) => format!("processors allowed: {allowed}; {quota} does not bind"),
+        (Some(_), Some(quota)) => format!("processors allowed: {allowed}; {quota} has no effect"),
         (Some(_), None) => format!("processors allowed: {allowed}; no quota"),
-        (None, Some(quota)) => format!("all processors are allowed; {quota} does not bind"),
+        (None, Some(quota)) => format!("all processors are allowed; {quota} has no effect"),
         (None, None) => "all processors are allowed; no quota".to_owned(),
     };
     format!("{}: {why}", counted(machine.usable_cores, "usable core"))
@@ -268,7 +268,7 @@ mod tests {
         let quota = "1 usable core: a cgroup's quota of 0.5 cores; processors allowed: 4 of 4 \
                      (0-2,5)";
         assert_eq!(limited(1, Some(CoreLimit::Quota), Some(0.5)), quota);
-        assert!(limited(4, None, Some(8.0)).ends_with("quota of 8 cores does not bind"));
+        assert!(limited(4, None, Some(8.0)).ends_with("quota of 8 cores has no effect"));
         let mask = limited(4, Some(CoreLimit::Affinity), None);
         assert_eq!(mask, "4 usable cores: processors allowed: 4 of 4 (0-2,5); no quota");
     }

@@ -25,7 +25,7 @@ use rustix::{
 
 use crate::signals::Wait;
 
-/// The bytes that a pipe takes whole, whenever it takes any.
+/// A pipe that is ready takes this number of bytes whole.
 const PART: usize = 4096;
 
 /// The interval at which a wait checks for signals.
