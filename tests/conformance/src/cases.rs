@@ -272,8 +272,8 @@ impl Space {
             .filter(move |case| named.contains(&case.sync))
     }
 
-    /// Returns an endless sequence of cases, from number `first` on, each of which differs from the
-    /// previous one in everything possible: any number of them is spread evenly over all cases.
+    /// Returns an endless sequence of cases, from number `first` on. Each case differs from the
+    /// previous one as much as possible: any number of them is spread evenly over all cases.
     ///
     /// # Panics
     /// When there is no case.

@@ -6,7 +6,6 @@
 //! enter brings all of them; if the exit mode is All, the first PE to leave checks all results. One
 //! PE is late once, and others may run ahead of it. A barrier ends every program; all data must be
 //! correct after it.
-//! program; after it all must be as it should.
 
 use std::{
     future::Future,

@@ -19,7 +19,8 @@ impl Visitor for Values {
     }
 }
 
-/// Returns an algorithm with all values of its parameters that the tuner tries, and another one.
+/// Returns an algorithm with all values of its parameters that the tuner tries, and one odd value
+/// of each.
 pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     if A::PARTS.iter().any(Option::is_some) {
         return of_parts(&A::DESCRIPTION);

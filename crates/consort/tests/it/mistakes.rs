@@ -1,4 +1,4 @@
-//! What the compiler says about likely mistakes in programs with Consort.
+//! Tests the compiler's messages about likely mistakes in programs with Consort.
 //!
 //! Each file of `tests/mistakes/` has one mistake, and compiles without it, with `--cfg right`. Its
 //! comments state all messages of the compiler, in their order. Each comment states a part of a

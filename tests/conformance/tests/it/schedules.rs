@@ -19,7 +19,7 @@ use consort_sim::Simulation;
 use crate::simulated::{listed, simulate};
 
 const PES: [u32; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64];
-/// Runs with fewer PEs than this have few PEs.
+/// Runs with fewer PEs also make calls that algorithms cannot serve with many PEs.
 const FEW_PES: u32 = 4;
 /// The number of random programs.
 const PROGRAMS: usize = 18 * 240;
@@ -95,7 +95,7 @@ fn program(number: usize) -> (u32, Nodes, Vec<Case>) {
                 let Kind { collective, .. } = *case.kind;
                 is_short(case) && case.root == first.root && collective == first.kind.collective
             };
-            // Flow control relies on such a call, if there was one, for a while.
+            // Flow control relies on such a call for a while after it.
             let together = (round % 8 == 3)
                 .then(|| cases.find(|case| case.call(pes).synchronizes()))
                 .flatten();

@@ -27,9 +27,9 @@ use crate::public::{play, programs};
 /// The time limit of a job.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Processes, PEs of each, the placement of the PEs, and the unit that shares memory. On one
-/// machine, all processes share it; on several, those of each, if they are dealt to them in turn or
-/// in blocks.
+/// Processes, PEs of each, the placement of the PEs, and the unit that shares memory. By machine,
+/// all processes of a machine share memory. If there are several machines, the processes must be
+/// dealt to them in turn or in blocks.
 const SHAPES: [(u32, u32, &str, &str); 7] = [
     (2, 1, "blocks", "process"),
     (3, 1, "blocks", "process"),
@@ -43,8 +43,8 @@ const SHAPES: [(u32, u32, &str, &str); 7] = [
 /// The number of cases of a suite.
 const CASES: usize = 100;
 
-/// The number of processes, the way in which PE 1 ends, and the report to all. Of a mismatch
-/// between two PEs, only one pair can be named. The library's own messages are printed once.
+/// The number of processes, the way in which PE 1 ends, and the report to all. The mismatch has two
+/// PEs, so that its report can name only one pair. The library's own messages are printed once.
 const ENDS: [(u32, &str, &str); 10] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),

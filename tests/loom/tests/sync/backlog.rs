@@ -99,7 +99,7 @@ fn model(script: Script, change: Option<Change>, possible: &Changes) {
     changes::explore(2, (script.len(), true), change, possible, play);
 }
 
-/// The number of existing operations limits them, if there are thousands.
+/// The change in `not_needed` affects only the limit on operations, which is in the thousands.
 #[test]
 fn detached_operations() {
     let not_needed = ["Whole: m.store(&mine[BEFORE], before, Relaxed).await;"];

@@ -104,8 +104,7 @@ impl Modelled for ShmServer {
     }
 }
 
-/// The served operations, in order. Loom finds accesses to a cell of which neither happens before
-/// the other.
+/// The served operations, in order. Loom panics when two accesses to a cell are not ordered.
 struct Served {
     operations: UnsafeCell<Vec<(u64, u64)>>,
     /// Used by a thread before and after each operation, and by the thread that serves it.

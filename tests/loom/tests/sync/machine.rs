@@ -155,7 +155,7 @@ unsafe impl Machine for LoomMachine {
         self.lines.borrow_mut().pop().unwrap_or_else(|| {
             self.made.set(self.made.get() + 1);
             let line: &'static Line = Box::leak(Box::default());
-            // Not a state, or one (0): both must work.
+            // Both must work: a value that is not a state, and the state 0.
             let second = if self.thread % 2 == 0 { NO_ADDRESS.into() } else { 0 };
             self.store_now(&line[0], NO_ADDRESS.into(), Relaxed);
             self.store_now(&line[1], second, Relaxed);

@@ -30,7 +30,7 @@ enum Step {
     Look,
     /// Leaves the lock, which this thread enters before the others start.
     Hold(Access),
-    /// The same as a writer that before becomes an upgradable reader and writes again.
+    /// As the writer: becomes an upgradable reader, writes again, and leaves.
     HoldAgain,
 }
 use Access::{Read, UpgradableRead, Write};

@@ -111,7 +111,8 @@ fn settings_that_differ() -> Result<(), Failed> {
     all_fail(vec![of(0, "65536"), of(1, "131072")], &words)
 }
 
-/// Returns the beginning of what a process of another version says: its rank and size in a job.
+/// Returns the first bytes that a process of another version sends: its rank, and the size of its
+/// job.
 fn foreign_greeting([rank, pes]: [u32; 2]) -> Vec<u8> {
     let mut greeting = b"consort1".to_vec();
     greeting.extend(7_u64.to_le_bytes());
@@ -149,7 +150,7 @@ fn two_versions() -> Result<(), Failed> {
     }
 }
 
-/// Connections of others than processes of the job do not disturb it.
+/// Connections from outside the job do not disturb it.
 fn strangers_do_no_harm() -> Result<(), Failed> {
     let name = new_name();
     let first = start(&name, [0, 2], LONG, &["sums"]);

@@ -4,7 +4,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `running` | starts processes, and checks how they end |
-//! | `programs` | what the processes do |
+//! | `programs` | the programs of the processes |
 //! | `starts`, `ends`, `bad_input` | the tests |
 
 mod bad_input;
