@@ -38,10 +38,10 @@ Examples:
   consort-lab predict                        compare it with measurements
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends a measurement or a simulation in order, shows the results so far,
-and exits with 130. A second Ctrl-C ends the process at once.";
+Ctrl-C ends a measurement or simulation: the command shows the results so far
+and exits with 130. A second Ctrl-C ends it at once.";
 
-/// Simulates collectives and locks, predicts their times, and repeats the experiments of papers
+/// Simulate collectives and locks, predict times, and repeat papers' experiments
 #[derive(Parser)]
 #[command(name = "consort-lab", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Lab {

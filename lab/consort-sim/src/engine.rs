@@ -95,7 +95,7 @@ impl Engine {
         if bound == 0 { 0 } else { self.roll() % bound }
     }
 
-    /// Schedules `what` at a time, or now if that time has passed.
+    /// Schedules `what` at the time `at`, or now if that time has passed.
     pub(crate) fn at(&self, at: Time, what: What) {
         let made = self.made.get();
         self.made.set(made + 1);

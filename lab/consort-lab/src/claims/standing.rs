@@ -29,8 +29,8 @@ pub struct Standing {
     pub met: usize,
     /// The figures that are not met.
     pub missed: Vec<String>,
-    /// The number of figures that are met, but to which a parameter was fitted. They are no
-    /// evidence, so they do not count.
+    /// The number of figures that are met, but to which a parameter was fitted. They prove nothing,
+    /// so they do not count.
     pub fitted: usize,
 }
 

@@ -29,7 +29,7 @@ Examples:
   consort-lab predict                         compare with measurements
   consort-lab sim reduce --machine host       simulate on it";
 
-/// Measure this machine and describe it, so that it can be simulated as `host`
+/// Measure this machine and describe it, to simulate it as `host`
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Calibrate {

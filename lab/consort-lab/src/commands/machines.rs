@@ -32,7 +32,7 @@ pub(crate) struct Machines {
     /// Print the description itself
     #[arg(long, requires = "name", conflicts_with = "json")]
     source: bool,
-    /// Write one JSON object per machine, to the file or else to standard output (`-`)
+    /// Write a JSON object for each machine to FILE, or print it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,

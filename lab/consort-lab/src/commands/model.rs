@@ -24,7 +24,7 @@ Examples:
 
 `consort-lab sim` simulates the same call, with contention and late PEs.";
 
-/// Estimate with the model how fast each algorithm is on a described machine
+/// Estimate the time of each algorithm on a machine by the model
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Model {
@@ -36,7 +36,7 @@ pub(crate) struct Model {
     /// The size of the team [default: all PEs of the machine]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
-    /// Write one JSON object per algorithm, to the file or else to standard output (`-`)
+    /// Write a JSON object for each algorithm to FILE, or print it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,

@@ -41,7 +41,7 @@ const SYNCS: [SyncModes; 2] = [SyncModes::MINE, SyncModes::STRICT];
 const SIZES_BYTES: [&[usize]; 2] =
     [&[8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20], &[8, 8 << 10, 1 << 20]];
 
-/// Compare predictions with measurements, on this machine or between processes of an MPI
+/// Compare predictions with measurements of threads or MPI processes
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Predict {

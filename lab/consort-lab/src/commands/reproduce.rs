@@ -54,8 +54,7 @@ Examples:
   consort-lab reproduce T7 --set scc.serve_ns=13    what a parameter decides
   consort-lab reproduce --all --report claims.html  all in full, for a browser";
 
-/// Run papers' experiments on this machine and compare with the papers' figures; without a claim,
-/// all in brief.
+/// Repeat the experiments of papers, and compare with their figures
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
@@ -119,7 +118,7 @@ fn apply(changes: &[Change]) -> Result<()> {
         let changed = Machine::changed(machine, &its);
         let changed =
             changed.map_err(|error| usage::invalid_argument(format!("--set: {error}")))?;
-        ensure!(changed.replace_shipped(), "--set: {machine} is no built-in machine");
+        ensure!(changed.replace_shipped(), "--set: {machine} is not a built-in machine");
     }
     Ok(())
 }

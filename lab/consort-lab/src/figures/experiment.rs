@@ -70,8 +70,8 @@ impl Experiment<'_> {
             return format!("{pes} PEs, one per core, waiting by {waiting}, calls in a row");
         }
         format!(
-            "{pes} PEs share {}, waiting by {waiting}, calls in a row: the scheduler's times, more \
-             than the algorithm's",
+            "{pes} PEs share {}, waiting by {waiting}, calls in a row: the times show \
+             the scheduler more than the algorithm",
             counted(cores, "core")
         )
     }

@@ -47,8 +47,8 @@ pub(crate) fn statement(id: &str) -> &str {
 pub enum Paper {
     /// It has about this value.
     Value(f64),
-    /// It has this value, up to a small error: it is counted, the paper says that it is equal, or
-    /// gives its own error.
+    /// It has this value, up to a small error: it is a count, or the paper calls it equal or states
+    /// an error.
     Equal(f64),
     /// It is at most this.
     AtMost(f64),

@@ -159,7 +159,7 @@ impl Predicted {
         Some((median(&mut errors), worst))
     }
 
-    /// Returns the errors of these calls, of which there must be at least one.
+    /// Returns the errors of these calls. There must be at least one call.
     fn new((machine, pes): (String, u32), basis: Basis, calls: Vec<Call>) -> Self {
         let of_model = Self::errors(calls.iter().filter_map(|call| call.model_error));
         let (median_error, worst_error) =

@@ -1,5 +1,5 @@
 //! Tests the book-keeping of fitted parameters. A parameter that is moved by a tenth, or a switch
-//! that is turned, must move the figures that its machine's description names for it. It must not
+//! that is flipped, must move the figures that its machine's description names for it. It must not
 //! move any other figure of a paper by more than 2 %.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn moved(value: &toml::Value) -> toml::Value {
         toml::Value::Boolean(is_on) => toml::Value::Boolean(!is_on),
         toml::Value::Integer(number) => toml::Value::Integer(number + (number + 9) / 10),
         toml::Value::Float(number) => toml::Value::Float(1.1 * number),
-        other => panic!("{other} is no number and no switch"),
+        other => panic!("{other} is neither a number nor a switch"),
     }
 }
 

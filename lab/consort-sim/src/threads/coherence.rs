@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// Begins a transaction of a thread at a time. Returns its number.
+    /// Begins a transaction of a thread at the time `at`. Returns its number.
     pub(super) fn begin(&self, thread: u32, line: u32, kind: Kind, at: Time) -> u32 {
         let number = self.prepare(thread, line, kind);
         self.start(number, at);

@@ -154,8 +154,8 @@ impl LineState {
         if let Some((_, value)) = late.stores.remove(first) {
             late.seen = value;
         }
-        // Otherwise, stores of two threads became visible in a different order than they were
-        // issued. The next access to the word corrects the memory.
+        // If the values differ, stores of two threads became visible in another order than they
+        // were issued. The next access to the word corrects the memory.
         if late.stores.is_empty() && late.seen == late.last {
             self.late.swap_remove(index);
         }

@@ -14,8 +14,8 @@ const PAGES: usize = 16;
 const LONGEST_STRIDE: i64 = 16;
 
 impl World {
-    /// Handles an access of a thread to a line at a time. `missed` says whether the thread had to
-    /// wait for the line.
+    /// Handles an access of a thread to a line, at the time `at`. `missed` says whether the thread
+    /// had to wait for the line.
     pub(super) fn accessed(&self, thread: u32, line: u32, missed: bool, at: Time) {
         let Some(prefetch) = &self.costs.prefetch else { return };
         let Some((place, _)) = self.lines.at(line).place else { return };
@@ -91,8 +91,8 @@ impl World {
         fetched.is_some()
     }
 
-    /// Fetches a line at a time, unless the core has it or waits for it. Returns whether a fetch
-    /// was needed, or `None` if the core waits for too many lines.
+    /// Fetches a line at the time `at`, unless the core has it or waits for it. Returns whether a
+    /// fetch was needed, or `None` if the core waits for too many lines.
     pub(super) fn fetch_ahead(&self, thread: u32, line: u32, own: bool, at: Time) -> Option<bool> {
         let core = self.thread(thread).core;
         let kind = Kind::Prefetch { own };

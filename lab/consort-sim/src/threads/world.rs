@@ -181,7 +181,7 @@ impl World {
         RefMut::map(self.traffic.borrow_mut(), |traffic| traffic.transaction(number))
     }
 
-    /// Sends something that arrives at a time. Returns its number.
+    /// Sends something that arrives at the time `at`. Returns its number.
     pub(super) fn dispatch(&self, one: TrafficItem, at: Time) -> u32 {
         let number = self.traffic.borrow_mut().add(one);
         self.engine.at(at + self.late(), What::Arrive(number));

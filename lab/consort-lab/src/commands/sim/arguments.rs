@@ -26,7 +26,7 @@ Examples:
   consort-lab sim all-reduce --machine cluster --pes 64 --bytes 8 --budget 20
   consort-lab sim reduce --machine ./mine.toml         on your machine";
 
-/// Simulate a collective on a machine that is not at hand, and show where its time goes
+/// Simulate a collective on another machine, and show where time goes
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {

@@ -16,7 +16,7 @@ pub(super) struct Requested<'a> {
     pub(super) every_value: bool,
 }
 
-/// Values of a parameter, each of which is simulated.
+/// Values of a parameter. Each is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
     pub(super) parameter: String,

@@ -46,7 +46,7 @@ fn alone<C: Container>(setting: &Setting, make: impl Fn(&SimulatedThread) -> C) 
     Ok(setting.point(outcome, 0))
 }
 
-/// Runs threads of which the first ones are the servers of the parts.
+/// Runs threads. The first ones are the servers of the parts.
 fn served<S: ServerScheme, D: Sequential>(
     setting: &Setting,
     make: impl Fn(&SimulatedThread) -> Object<S, D>,

@@ -1,4 +1,4 @@
-//! Curves of several ways over a number: of threads, or of increments.
+//! Curves that compare several ways, over the number of threads or of increments.
 
 use std::ops::RangeBounds;
 

@@ -100,8 +100,8 @@ impl X86 {
         Slots { every_second: self.every_second, ..Slots::default() }
     }
 
-    /// Returns a setting with `clients` clients of `parts` servers, each of which executes a part
-    /// of the operations. Without a server there is one more thread. The servers are on the first
+    /// Returns a setting with `clients` clients and `parts` servers. Each server executes a part of
+    /// the operations. Without a server there is one more thread. The servers are on the first
     /// cores, whose second threads are idle. If too few cores are left, there are fewer clients.
     pub(super) fn setting(self, way: Way, parts: u32, clients: u32) -> Result<Setting> {
         let (_, siblings, order) = Self::order(&coherent(self.machine)?);

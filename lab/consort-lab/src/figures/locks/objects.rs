@@ -76,7 +76,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     let (queues, stacks) = (queues?, stacks?);
     report.curves(("queues, Mops/s", "threads"), &queues, |point| point.mops);
     report.curves(("stacks, Mops/s", "threads"), &stacks, |point| point.mops);
-    // In the paper the third best is none of these two.
+    // In the paper, the third best is neither of these two.
     let [_, _, rest @ ..] = ONE_LOCK_QUEUES;
     let third: Vec<&str> = rest.into_iter().chain(OTHER_QUEUES).collect();
     let [mp, hybcomb] =

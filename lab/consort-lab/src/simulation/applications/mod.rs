@@ -1,10 +1,10 @@
 //! The communication of the applications on a simulated cluster: broadcasts of panels in the rows
 //! and columns of a grid of PEs, and exchanges in them.
 //!
-//! Source: Nishtala, Zheng, Hargrove and Yelick (2011), section 6. The programs of `/apps` are the
-//! applications themselves. This module makes their calls in the same order, with blocks of zeros
-//! that are never multiplied. Computation takes time: the number of operations at the peak rate of
-//! the machine's processors. The model:
+//! Source: Nishtala, Zheng, Hargrove and Yelick (2011), section 6. The applications themselves are
+//! the programs in `/lab/apps`. This module makes their calls in the same order, with blocks of
+//! zeros that are never multiplied. Computation takes time: the number of operations at the peak
+//! rate of the machine's processors. The model:
 //!
 //! - each call uses Consort's algorithm among the PEs of a row or a column, and all rows and
 //!   columns run at once on one network;

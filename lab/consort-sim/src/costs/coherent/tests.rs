@@ -61,7 +61,7 @@ fn a_flag_is_stored_and_loaded_again() {
 }
 
 #[test]
-fn flags_are_stored_one_after_the_other() {
+fn flags_are_stored_one_after_another() {
     // Stores take 296 cycles each, in order, so the third is visible after three of them. With 8
     // stores pending the ninth waits until the first is visible.
     let stores = u32::try_from(super::window::STORES).unwrap();
@@ -128,7 +128,7 @@ fn line_stays_cached_until_it_is_written() {
 }
 
 #[test]
-fn all_lines_pass_the_hub_one_after_the_other() {
+fn all_lines_pass_the_hub_one_after_another() {
     // Two PEs load 2 lines each, all within 2 ns. The last of the 4 transfers starts after three
     // have passed.
     let edit = |machine: &mut Coherent| machine.hub_ns = Some(100.0);

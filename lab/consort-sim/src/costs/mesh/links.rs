@@ -78,7 +78,7 @@ impl Links {
     }
 }
 
-/// Occupies a link for `time`, in the first gap after `comes`. Returns how much later that gap is.
+/// Occupies a link for `time`, in the first gap after `comes`. Returns the wait for that gap.
 fn occupy(occupied: &mut Vec<(Time, Time)>, comes: Time, time: Time) -> Time {
     if occupied.last().is_none_or(|&(_, end)| end <= comes) {
         if occupied.len() >= MANY {
