@@ -9,8 +9,6 @@ use consort::{
 use consort_fabric::OperatorClass;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::units;
-
 /// Returns a query about a call; if it combines, it sums.
 pub fn sums(
     collective: Collective,
@@ -21,18 +19,6 @@ pub fn sums(
 ) -> Query {
     let operator = OperatorClass::Commutative;
     Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric }
-}
-
-/// Describes a query in a line: `loose reduce of 8 KiB on 2 PEs, symmetric`.
-pub fn describe(query: &Query) -> String {
-    let Query { collective, sync, pes, bytes, operator, symmetric } = *query;
-    if collective == Collective::Barrier {
-        return format!("barrier of {pes} PEs");
-    }
-    let ordered = if operator == OperatorClass::Ordered { " ordered" } else { "" };
-    let memory = if symmetric { ", symmetric" } else { "" };
-    let bytes = units::size(bytes);
-    format!("{sync}{ordered} {collective} of {bytes} on {pes} PEs{memory}")
 }
 
 /// Reads a value from its text.

@@ -38,6 +38,7 @@ mod sync;
 mod trace_events;
 mod tuning;
 mod type_names;
+pub mod units;
 mod vendor;
 
 pub use call_spec::CallSpec;

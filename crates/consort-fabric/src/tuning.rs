@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{OperatorClass, SyncModes, suggest::suggest};
+use crate::{OperatorClass, SyncModes, suggest::suggest, units::size};
 
 /// A collective operation.
 ///
@@ -228,9 +228,41 @@ pub struct Query {
     pub symmetric: bool,
 }
 
+impl fmt::Display for Query {
+    /// Writes `loose reduce of 8 KiB on 2 PEs, symmetric`, without properties that do not apply.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collective, sync, pes, bytes, operator, symmetric } = *self;
+        if collective == Collective::Barrier {
+            return write!(f, "barrier of {pes} PEs");
+        }
+        let is_ordered = collective.combines() && operator == OperatorClass::Ordered;
+        let ordered = if is_ordered { " ordered" } else { "" };
+        let memory = if symmetric { ", symmetric" } else { "" };
+        write!(f, "{sync}{ordered} {collective} of {} on {pes} PEs{memory}", size(bytes))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_a_query_has_only_what_applies() {
+        let query = |collective| Query {
+            collective,
+            sync: SyncModes::LOOSE,
+            pes: 4,
+            bytes: 8192,
+            operator: OperatorClass::Ordered,
+            symmetric: true,
+        };
+        let text = |collective| query(collective).to_string();
+        assert_eq!(text(Collective::Barrier), "barrier of 4 PEs");
+        assert_eq!(text(Collective::Reduce), "loose ordered reduce of 8 KiB on 4 PEs, symmetric");
+        assert_eq!(text(Collective::Broadcast), "loose broadcast of 8 KiB on 4 PEs, symmetric");
+        let private = Query { symmetric: false, ..query(Collective::Broadcast) };
+        assert_eq!(private.to_string(), "loose broadcast of 8 KiB on 4 PEs");
+    }
 
     #[test]
     fn dashes_and_hints_of_collectives() {

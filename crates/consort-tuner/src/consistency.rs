@@ -17,11 +17,11 @@
 
 use std::fmt;
 
-use consort_fabric::{Collective, OperatorClass, Query, SyncMode, SyncModes};
+use consort_fabric::{Collective, OperatorClass, Query, SyncMode, SyncModes, units::time};
 
 use crate::{
     Entry, Wisdom,
-    query::{canonical, describe, row_of},
+    query::{canonical, row_of},
 };
 
 /// Contradictions up to this ratio count as noise.
@@ -43,9 +43,9 @@ pub struct Inconsistency {
 impl fmt::Display for Inconsistency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { less, less_ns, more, more_ns } = self;
-        let less = describe(less);
-        let more = more.iter().map(describe).collect::<Vec<_>>().join(" and then ");
-        write!(f, "{less} takes {less_ns} ns, but {more}, which does more, takes {more_ns} ns")
+        let more = more.iter().map(Query::to_string).collect::<Vec<_>>().join(" and then ");
+        let (less_time, more_time) = (time(*less_ns), time(*more_ns));
+        write!(f, "{less} takes {less_time}, but {more}, which does more, takes {more_time}")
     }
 }
 

@@ -26,18 +26,6 @@ pub(crate) fn row_of(query: &Query) -> Query {
     Query { bytes: 0, ..canonical(query) }
 }
 
-/// Returns a readable query, without properties that do not apply.
-pub(crate) fn describe(query: &Query) -> String {
-    if query.collective == Collective::Barrier {
-        return format!("barrier of {} PEs", query.pes);
-    }
-    let operator =
-        if query.collective.combines() { format!(" {}", query.operator) } else { String::new() };
-    let memory = if query.symmetric { "" } else { ", private buffers" };
-    let Query { collective, sync, pes, bytes, .. } = query;
-    format!("{sync}{operator} {collective} of {bytes} bytes on {pes} PEs{memory}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,7 +42,6 @@ mod tests {
         };
         let plain = Query { sync: SyncModes::MINE, bytes: 0, symmetric: true, ..odd };
         assert_eq!(canonical(&odd), canonical(&plain));
-        assert_eq!(describe(&canonical(&odd)), "barrier of 4 PEs");
     }
 
     #[test]
@@ -68,7 +55,5 @@ mod tests {
             symmetric: false,
         };
         assert_eq!(canonical(&reduce), Query { bytes: MAX_BYTES, ..reduce });
-        let text = describe(&Query { bytes: 64, ..reduce });
-        assert_eq!(text, "loose ordered reduce of 64 bytes on 2 PEs, private buffers");
     }
 }

@@ -14,12 +14,15 @@
 
 use std::{borrow::Cow, fmt};
 
-use consort_fabric::{CallSpec, Candidate, OperatorClass, Query};
+use consort_fabric::{
+    CallSpec, Candidate, OperatorClass, Query,
+    units::{size, time},
+};
 
 use crate::{
     Catalog, Confidence, Entry, Table, TransferClass, Wisdom,
     estimate::{distinct, estimated, ranked},
-    query::{canonical, describe},
+    query::canonical,
 };
 
 /// A candidate is never the best if the model estimates it this many times slower than the best.
@@ -210,7 +213,7 @@ impl Selection<'_> {
                 let known: Vec<String> = known.iter().map(u32::to_string).collect();
                 format!("measured for {} PEs", known.join(" and "))
             }
-            _ => format!("measured for {} bytes", entry.bytes),
+            _ => format!("measured for {}", size(entry.bytes)),
         }
     }
 }
@@ -218,7 +221,7 @@ impl Selection<'_> {
 impl fmt::Display for Selection<'_> {
     /// Explains the choice in several readable lines, without a line break at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", describe(&self.query), self.candidate)?;
+        writeln!(f, "{}: {}", self.query, self.candidate)?;
         let Some(entry) = self.entry.as_deref() else {
             return match self.by {
                 ChosenBy::Force => write!(f, "  from: the program, which names it"),
@@ -241,11 +244,11 @@ impl fmt::Display for Selection<'_> {
                 let Entry { median_ns, rigour, .. } = entry;
                 let interval = match entry.is_one_sample() {
                     true => "one sample".to_owned(),
-                    false => format!("95 % interval {low} to {high}"),
+                    false => format!("95 % interval {} to {}", time(low), time(high)),
                 };
-                writeln!(f, "  {word}: {median_ns} ns ({interval}), {rigour}{class}")?;
+                writeln!(f, "  {word}: {} ({interval}), {rigour}{class}", time(*median_ns))?;
             }
-            _ => writeln!(f, "  model: {} ns", entry.median_ns)?,
+            _ => writeln!(f, "  model: {}", time(entry.median_ns))?,
         }
         match (&entry.runner_up, entry.margin()) {
             (Some(second), Some(margin)) => {
@@ -258,14 +261,14 @@ impl fmt::Display for Selection<'_> {
                     Confidence::Alone => "alone",
                 };
                 let (candidate, percent) = (&second.candidate, margin * 100.0);
-                let second_ns = second.median_ns;
-                writeln!(f, "  runner-up: {candidate}, {second_ns} ns, +{percent:.1} %, {sure}")?;
+                let second = time(second.median_ns);
+                writeln!(f, "  runner-up: {candidate}, {second}, +{percent:.1} %, {sure}")?;
             }
             _ => writeln!(f, "  runner-up: none")?,
         }
         match self.by {
             ChosenBy::Wisdom if !self.is_exact() => {
-                write!(f, "  from: the nearest wisdom, of {}", describe(&entry.query))
+                write!(f, "  from: the nearest wisdom, of {}", entry.query)
             }
             ChosenBy::Wisdom if entry.is_measured() => write!(f, "  from: wisdom for this query"),
             ChosenBy::Wisdom => write!(f, "  from: the model, when wisdom was made"),

@@ -20,7 +20,7 @@ use super::{launch::SessionError, work::Work, workbench::NativeWorkbench};
 use crate::{
     gain,
     peers::threads,
-    query_json::{self, QueryJson, describe},
+    query_json::{self, QueryJson},
 };
 
 /// Sizes of interest to a reader; the nearest ones in the grid are used.
@@ -129,9 +129,9 @@ pub fn run(
         if stop.load(Ordering::Relaxed) || share < SHORTEST {
             break;
         }
-        show(index, queries.len(), &format!("comparing: {}", describe(query)));
+        show(index, queries.len(), &format!("comparing: {query}"));
         let point = point(&mut bench, wisdom, query, share.min(LONGEST))
-            .with_context(|| format!("comparing failed at {}", describe(query)))?;
+            .with_context(|| format!("comparing failed at {query}"))?;
         points.extend(point);
     }
     Ok(points)

@@ -42,10 +42,7 @@ use consort::{
     sync_modes::SyncModes,
     tune::{Algorithms, Arrival, Collective, Query},
 };
-use consort_bench::{
-    harness::{NativeWorkbench, comparison},
-    query_json::describe,
-};
+use consort_bench::harness::{NativeWorkbench, comparison};
 use consort_report::Document;
 use consort_tuner::{
     Grid, Identity, IdentityMismatch, Rigour, Search, StopReason, Wisdom, WisdomError, Workload,
@@ -362,7 +359,7 @@ impl Tune {
 fn warn_if_over(taken: Duration, budget: Duration, bench: &NativeWorkbench) {
     let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
         let time = overrun::seconds(time);
-        format!("one launch of {count} candidates of {} takes {time}", describe(&query))
+        format!("one launch of {count} candidates of {query} takes {time}")
     });
     overrun::warn_if_over(taken, budget, &why);
 }

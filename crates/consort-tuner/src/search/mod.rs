@@ -35,7 +35,7 @@ pub use progress::{Observer, Outcome, Progress, StopReason};
 use crate::{
     Entry, Measurements, Race, Rigour, Selector, Wisdom, Workbench, Workload,
     estimate::{estimated, same},
-    query::{describe, row_of},
+    query::row_of,
     race::seen_classes,
     row::crossovers,
     workload::shares_ahead,
@@ -64,7 +64,7 @@ pub struct SearchError<E: Error + 'static> {
 
 impl<E: Error + 'static> fmt::Display for SearchError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "measuring failed at {}", describe(&self.query))
+        write!(f, "measuring failed at {}", self.query)
     }
 }
 

@@ -131,7 +131,7 @@ fn contradictions_are_found_and_noise_is_not() {
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].less.bytes, found[0].more[0].bytes), (512, 4096));
     let text = found[0].to_string();
-    assert!(text.contains("512 bytes") && text.contains("60 ns"), "{text}");
+    assert!(text.contains("512 B") && text.contains("60.0 ns"), "{text}");
 
     let mut strict = timed(512, 50.0);
     strict.query.sync = SyncModes::STRICT;
@@ -156,6 +156,6 @@ fn contradictions_are_found_and_noise_is_not() {
     assert_eq!(parts(&mut overlapping, SyncModes::MINE, 300.0), None, "rows of such calls overlap");
     assert_eq!(parts(&mut wisdom, SyncModes::STRICT, 240.0), None, "within the noise");
     let text = parts(&mut wisdom, SyncModes::STRICT, 300.0).expect("300 ns for 230 ns").to_string();
-    assert!(text.contains("reduce_scatter of 8 bytes") && text.contains("and then"), "{text}");
+    assert!(text.contains("reduce_scatter of 8 B") && text.contains("and then"), "{text}");
     assert!(text.ends_with("230 ns"), "{text}");
 }

@@ -144,7 +144,7 @@ fn nearest_modes_answer_if_exact_ones_are_unmeasured() {
         text.contains("expected: not known, measured in modes strict\n  there: 100 ns"),
         "{text}"
     );
-    assert!(text.ends_with("nearest wisdom, of strict commutative reduce of 64 bytes on 8 PEs"));
+    assert!(text.ends_with("nearest wisdom, of strict reduce of 64 B on 8 PEs, symmetric"));
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn a_choice_explains_itself() {
     let explain = |query| select_by(Measurements::Wisdom(&wisdom, CORES), &bench, query);
     assert_eq!(
         explain(at(8, 64)).to_string(),
-        "mine commutative reduce of 64 bytes on 8 PEs: knomial(radix=2)\n  \
-         expected: 100 ns (95 % interval 98 to 103), measure, cores far\n  \
+        "mine reduce of 64 B on 8 PEs, symmetric: knomial(radix=2)\n  \
+         expected: 100 ns (95 % interval 98.0 ns to 103 ns), measure, cores far\n  \
          runner-up: flat, 125 ns, +25.0 %, clear\n  \
          from: wisdom for this query"
     );
@@ -191,8 +191,8 @@ fn a_choice_explains_itself() {
     assert!(text.contains("expected: 100 ns (one sample), measure"), "{text}");
     assert!(text.contains("+25.0 %, of one sample\n") && !text.contains("interval"), "{text}");
     let near = explain(at(8, 100)).to_string();
-    assert!(near.contains("expected: not known, measured for 64 bytes\n  there: 100 ns"), "{near}");
-    assert!(near.ends_with("nearest wisdom, of mine commutative reduce of 64 bytes on 8 PEs"));
+    assert!(near.contains("expected: not known, measured for 64 B\n  there: 100 ns"), "{near}");
+    assert!(near.ends_with("nearest wisdom, of mine reduce of 64 B on 8 PEs, symmetric"));
     let model = explain(at(64, 64)).to_string();
     assert!(model.contains("\n  model: ") && !model.contains("expected"), "{model}");
     assert!(model.contains("by the model") && model.ends_with("has no entry for it"), "{model}");
@@ -207,7 +207,7 @@ fn expected_time_needs_a_measured_team_size() {
     assert!(explain(2).contains("\n  expected: 100 ns"));
     let of_four = explain(4);
     assert!(of_four.contains("expected: not known, measured for 2 and 8 PEs\n"), "{of_four}");
-    assert!(of_four.contains("\n  there: 100 ns") && of_four.contains("64 bytes on 2 PEs"));
+    assert!(of_four.contains("\n  there: 100 ns") && of_four.contains("64 B on 2 PEs"));
 }
 
 #[test]

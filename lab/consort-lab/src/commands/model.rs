@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort_bench::query_json::describe;
 use consort_console::{
     args,
     call::Call,
@@ -85,7 +84,7 @@ impl Model {
                 let mark = if one.chosen { "chosen" } else { "" };
                 table.add_row([one.algorithm.clone(), time(one.latency_ns), mark.to_owned()]);
             }
-            let heading = format!("{}, on {name}, by the model", describe(&selected.query));
+            let heading = format!("{}, on {name}, by the model", selected.query);
             format!("{}\n{}", wrapped(&heading), finish(table, &[1]))
         })
     }

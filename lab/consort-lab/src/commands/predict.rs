@@ -23,7 +23,7 @@ use consort::{
     launch::{Fabric, ProcessShape},
     sync_modes::{SyncMode, SyncModes},
 };
-use consort_bench::{environment::Switches, page::Page, query_json::describe, units::size};
+use consort_bench::{environment::Switches, page::Page, units::size};
 use consort_report::Document;
 use consort_tuner::TransferClass;
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ fn of_cores(page: &mut Page, predicted: &Predicted, transfer_ns: f64, class: Tra
     let Predicted { machine, pes, median_error, worst_error, .. } = predicted;
     let row = |call: &Call| {
         vec![
-            describe(&call.query),
+            call.query.to_string(),
             brief(&call.candidate),
             time(call.predicted_ns),
             time(call.measured_ns),

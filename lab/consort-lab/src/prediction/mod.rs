@@ -235,7 +235,7 @@ fn simulate(simulation: &Simulation, query: &Query, candidate: &Candidate) -> Re
     let (mode, calls) = (Mode::Throughput, CALLS);
     let program = Program { mode, calls, ..Program::once(*query, candidate) };
     let simulated = program.simulate_on(simulation);
-    let called = || format!("{} by {candidate}", query_json::describe(query));
+    let called = || format!("{query} by {candidate}");
     simulated.with_context(called)?.call_ns(mode)
 }
 

@@ -11,7 +11,7 @@ use consort::tune::{Candidate, Query};
 use consort_bench::{
     harness::NativeWorkbench,
     page::Page,
-    query_json::{self, QueryJson, describe},
+    query_json::{self, QueryJson},
 };
 use consort_report::{Axis, Bar, Bars, Document, Group, Scale};
 use consort_tuner::{Catalog as _, Check, CheckReport, Penalty, Wisdom, Workload};
@@ -94,7 +94,7 @@ pub(super) fn run(
     let check = Check { workload, sample_count, budget, cores, stop };
     let report = check.run(bench, Some(wisdom), |penalty| {
         done += 1;
-        meter.show(done, total, &describe(&penalty.query));
+        meter.show(done, total, &penalty.query.to_string());
     })?;
     if report.penalties.is_empty() {
         bail!("nothing was measured: give more time with --budget SECONDS");
@@ -125,7 +125,7 @@ impl CheckOutput {
         let group = |point: &Point| {
             let (series, value) = (usize::from(point.within_noise), point.penalty * 100.0);
             let bar = Bar { series, value, interval: None, text: format!("{value:.1} %") };
-            Group { name: describe(&point.query), bars: vec![bar] }
+            Group { name: point.query.to_string(), bars: vec![bar] }
         };
         let mut worst: Vec<&Point> = self.penalties.iter().collect();
         worst.sort_by(|one, other| other.penalty.total_cmp(&one.penalty));
@@ -151,7 +151,7 @@ impl CheckOutput {
             let is_best = point.chosen == point.best;
             let noise = if point.within_noise && !is_best { " ~" } else { "" };
             rows.push(vec![
-                describe(&point.query),
+                point.query.to_string(),
                 brief(&point.chosen),
                 time(point.chosen_ns),
                 if is_best { String::new() } else { brief(&point.best) },

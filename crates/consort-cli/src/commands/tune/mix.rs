@@ -16,7 +16,7 @@ use consort_bench::{
     gain::{self, Median},
     harness::NativeWorkbench,
     page::Page,
-    query_json::{self, QueryJson, describe},
+    query_json::{self, QueryJson},
     wisdom::warn_if_untrusted,
 };
 use consort_fabric::CallSpec;
@@ -109,11 +109,7 @@ impl RecordedCalls {
         }
         for (query, _) in mix.calls() {
             let fits = query.pes <= MOST_PES && query.bytes <= MOST_BYTES;
-            ensure!(
-                fits,
-                "{}: more than {MOST_PES} PEs or 1 GiB cannot be tuned",
-                describe(&query)
-            );
+            ensure!(fits, "{query}: more than {MOST_PES} PEs or 1 GiB cannot be tuned");
         }
         let is_vector = |(query, _): &(Query, u64)| query.collective.is_vector();
         let untunable_count = mix.calls().filter(is_vector).map(|(_, calls)| calls).sum();
@@ -153,7 +149,7 @@ impl RecordedCalls {
             if stop.load(Relaxed) || left < SHORTEST {
                 break;
             }
-            meter.show(index, self.calls.len(), &format!("comparing: {}", describe(&call.query)));
+            meter.show(index, self.calls.len(), &format!("comparing: {}", call.query));
             let share = left.mul_f64(part).max(SHORTEST);
             rows.extend(call.replay(&mut bench, wisdom, share)?);
         }
@@ -187,7 +183,7 @@ impl RecordedCall {
         let field = if is_same { vec![after] } else { vec![after, before.clone()] };
         let mut race = Race::new(field.clone());
         race.run(bench, &query, LAUNCHES, budget)
-            .with_context(|| format!("comparing failed at {}", describe(&query)))?;
+            .with_context(|| format!("comparing failed at {query}"))?;
         let times: Option<Vec<Median>> =
             race.samples().iter().map(|one| one.map(time_of)).collect();
         let Some(times) = times else { return Ok(None) };
@@ -250,7 +246,7 @@ impl ReplayResult {
             let ReplayedCall { query, calls, before, before_ns, after, after_ns, .. } = row;
             let of_change = |text: String| if row.is_same() { String::new() } else { text };
             rows.push(vec![
-                describe(query),
+                query.to_string(),
                 calls.to_string(),
                 of_change(brief(before)),
                 of_change(time(*before_ns)),

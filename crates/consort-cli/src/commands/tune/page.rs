@@ -12,7 +12,7 @@ use consort::{
     sync_modes::SyncModes,
     tune::{Collective, Query},
 };
-use consort_bench::{gain, harness::comparison::Point, page::Page, query_json::describe, units};
+use consort_bench::{gain, harness::comparison::Point, page::Page, units};
 use consort_fabric::OperatorClass;
 use consort_tuner::{Confidence, Entry, Grid, Inconsistency, Outcome, StopReason, Wisdom};
 use serde::Serialize;
@@ -75,7 +75,7 @@ impl ReportData<'_> {
             entries: self.wisdom.entries().map(Record::from).collect(),
             comparison: self.points.to_vec(),
             replayed: self.replayed,
-            contradictions: self.contradictions.iter().map(contradiction).collect(),
+            contradictions: self.contradictions.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -233,7 +233,7 @@ fn contradictions(page: &mut Page, contradictions: &[Inconsistency]) {
     let mut rows = Vec::new();
     for one in worst.into_iter().take(MOST_CONTRADICTIONS) {
         rows.push(vec![
-            describe(&one.less),
+            one.less.to_string(),
             time(one.less_ns),
             describe_all(&one.more),
             time(one.more_ns),
@@ -246,13 +246,7 @@ fn contradictions(page: &mut Page, contradictions: &[Inconsistency]) {
 }
 
 fn describe_all(queries: &[Query]) -> String {
-    queries.iter().map(describe).collect::<Vec<_>>().join(" and then ")
-}
-
-fn contradiction(one: &Inconsistency) -> String {
-    let Inconsistency { less, less_ns, more, more_ns } = one;
-    let (less, more) = (describe(less), describe_all(more));
-    format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
+    queries.iter().map(Query::to_string).collect::<Vec<_>>().join(" and then ")
 }
 
 /// Returns the size of a point; nothing for a barrier.

@@ -14,7 +14,6 @@ use std::{
 };
 
 use consort::tune::{Candidate, Query};
-use consort_bench::query_json::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -104,7 +103,7 @@ impl<'w> Watch<'w> {
 
 impl Observer for Watch<'_> {
     fn measuring(&mut self, progress: &Progress, query: &Query, candidates: &[Candidate]) {
-        let what = format!("{}, {} candidates", describe(query), candidates.len());
+        let what = format!("{query}, {} candidates", candidates.len());
         self.meter.show(progress.done_count, progress.total_count, &what);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::prediction::{Call, Predicted};
 use consort::{sync_modes::SyncModes, tune::Collective};
-use consort_bench::{query_json::describe, units};
+use consort_bench::units;
 use consort_report::{Document, Lines, Point, Scale, Series};
 
 use consort_console::{output::time, report::axes};
@@ -41,7 +41,7 @@ fn against(document: &mut Document, predicted: &Predicted) {
             let points: Vec<Point> = its
                 .filter_map(|call| {
                     let ns = of(call)?;
-                    let x_text = format!("{}, {}", describe(&call.query), time(call.measured_ns));
+                    let x_text = format!("{}, {}", call.query, time(call.measured_ns));
                     let y_text = format!("{way}, {}", time(ns));
                     Some(Point { x: call.measured_ns, y: ns, interval: None, x_text, y_text })
                 })
