@@ -1,8 +1,8 @@
 //! A shipped machine with other values of some of its parameters, to see what they decide.
 
-use toml::{Table, Value};
+use toml::{Table, Value, de::DeTable};
 
-use super::{DescriptionError, Machine, READ, SHIPPED};
+use super::{DescriptionError, HEAD_KEYS, Machine, READ, SHIPPED, provenance::parameters};
 
 impl Machine {
     /// Returns a shipped machine with other values of some of its parameters. A parameter is named
@@ -16,10 +16,13 @@ impl Machine {
         let mut document: Table =
             text.parse().map_err(|error: toml::de::Error| flawed(error.message().to_owned()))?;
         for (parameter, value) in changes {
-            let expected =
-                || flawed(format!("expected a parameter and a value, found {parameter} = {value}"));
-            let place = find(&mut document, parameter).ok_or_else(expected)?;
-            *place = value.parse().map_err(|_| expected())?;
+            let place = find(&mut document, parameter).ok_or_else(|| {
+                let known = known(&text, parameter).join(", ");
+                flawed(format!("unknown parameter `{parameter}`: use one of {known}"))
+            })?;
+            *place = value.parse().map_err(|_| {
+                flawed(format!("invalid value `{value}` of {parameter}: use a value in TOML"))
+            })?;
         }
         Self::parse(&file, &document.to_string())
     }
@@ -43,6 +46,19 @@ fn find<'d>(document: &'d mut Table, parameter: &str) -> Option<&'d mut Value> {
         _ => None,
     })?;
     (!place.is_table()).then_some(place)
+}
+
+/// Returns the parameters of a description. If a name leads to a table, only those of the table.
+fn known(text: &str, name: &str) -> Vec<String> {
+    let mut all = DeTable::parse(text).map_or_else(|_| Vec::new(), |it| parameters(it.get_ref()));
+    let is_of_head = |one: &String| HEAD_KEYS.iter().any(|key| one.split('.').next() == Some(key));
+    all.retain(|one| !is_of_head(one));
+    let name = format!("{name}.");
+    let mut tables = name.match_indices('.').rev().map(|(dot, _)| &name[..=dot]);
+    let table = tables.find(|table| all.iter().any(|one| one.starts_with(table)));
+    let table = table.unwrap_or_default();
+    all.retain(|one| one.starts_with(table));
+    all
 }
 
 #[cfg(test)]
@@ -76,5 +92,21 @@ mod tests {
             assert!(error.is_err(), "{name}: {parameter} = {value}");
         }
         assert!(Machine::changed("sccc", &[]).is_err());
+    }
+
+    #[test]
+    fn error_names_known_parameters() {
+        let error = |parameter| Machine::changed("scc", &[(parameter, "3")]).unwrap_err();
+        let all = error("nosuch").to_string();
+        assert!(all.contains("unknown parameter `nosuch`: use one of "), "{all}");
+        assert!(all.contains(" serve_ns") && all.contains(" interrupt.signal_ns"), "{all}");
+        assert!(!all.contains("provenance") && !all.contains("title"), "{all}");
+        for parameter in ["interrupt", "interrupt.nosuch", "interrupt.signal_ns.0"] {
+            let of_table = error(parameter).to_string();
+            assert!(of_table.contains(" interrupt.signal_ns"), "{of_table}");
+            assert!(!of_table.contains("serve_ns"), "{of_table}");
+        }
+        let value = Machine::changed("scc", &[("serve_ns", "three")]).unwrap_err().to_string();
+        assert!(value.contains("invalid value `three` of serve_ns"), "{value}");
     }
 }

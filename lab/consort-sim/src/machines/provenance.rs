@@ -45,10 +45,7 @@ pub struct Counts {
 impl Provenance {
     /// Checks that it names parameters of `document`, and counts them.
     pub(super) fn complete(mut self, document: &Spanned<DeTable<'_>>) -> Result<Self, Flaw> {
-        let mut all = Vec::new();
-        for (key, value) in document.get_ref() {
-            parameters(key.get_ref(), value.get_ref(), &mut all);
-        }
+        let all = parameters(document.get_ref());
         let is_in = |parameter: &str, name: &str| {
             let rest = parameter.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -114,20 +111,29 @@ impl Provenance {
     }
 }
 
-/// Adds the paths of the parameters at a value: keys, and indices of tables from 0. A row of
-/// numbers is one parameter.
-fn parameters(path: &str, value: &DeValue<'_>, all: &mut Vec<String>) {
+/// Returns the paths of the parameters of a description: keys, and indices of tables from 0. A row
+/// of numbers is one parameter.
+pub(super) fn parameters(document: &DeTable<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (key, value) in document {
+        add_parameters(key.get_ref(), value.get_ref(), &mut all);
+    }
+    all
+}
+
+/// Adds the paths of the parameters at a value.
+fn add_parameters(path: &str, value: &DeValue<'_>, all: &mut Vec<String>) {
     match value {
         DeValue::Table(table) => {
             for (key, value) in table {
-                parameters(&format!("{path}.{}", key.get_ref()), value.get_ref(), all);
+                add_parameters(&format!("{path}.{}", key.get_ref()), value.get_ref(), all);
             }
         }
         DeValue::Array(values)
             if values.iter().any(|value| matches!(value.get_ref(), DeValue::Table(_))) =>
         {
             for (index, value) in values.iter().enumerate() {
-                parameters(&format!("{path}.{index}"), value.get_ref(), all);
+                add_parameters(&format!("{path}.{index}"), value.get_ref(), all);
             }
         }
         _ => all.push(path.to_owned()),
