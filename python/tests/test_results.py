@@ -245,9 +245,8 @@ def test_stored_results_are_read():
     """Reads the stored results of several machines."""
     folder = Path(__file__).parents[2] / "lab/results"
     paths = sorted(path for path in folder.rglob("*.json") if path.name != "topo.json")
-    assert len(paths) > 50
     kinds = {consort.read_results(path).attrs["kind"] for path in paths}
-    assert kinds >= {"bench", "predict", "check", "applications"}
+    assert kinds == {"bench", "predict", "check", "applications"}
     refused(next(folder.rglob("topo.json")), "unknown kind of figure")
 
 
