@@ -231,11 +231,11 @@ fn root(pes: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::repeat_n;
+
     use super::*;
 
     const WINDOW: u64 = 16;
-    /// The number of calls after which a pattern repeats.
-    const PERIOD: u32 = 12;
 
     #[derive(Clone, Copy, PartialEq)]
     enum CallKind {
@@ -309,16 +309,18 @@ mod tests {
         Ok(())
     }
 
-    #[test]
-    fn no_pe_gets_a_window_ahead_in_any_pattern() {
-        for pattern in 0_u32..3_u32.pow(PERIOD) {
-            let kinds: [CallKind; PERIOD as usize] = std::array::from_fn(|at| {
-                match pattern / 3_u32.pow(u32::try_from(at).expect("a small number")) % 3 {
+    /// Checks all patterns of `count` calls, each before `loose` loose calls.
+    fn check_patterns(count: u32, loose: usize) {
+        for pattern in 0_u32..3_u32.pow(count) {
+            let kinds = (0..count).flat_map(|at| {
+                let kind = match pattern / 3_u32.pow(at) % 3 {
                     0 => CallKind::Loose,
                     1 => CallKind::Synchronizing,
                     _ => CallKind::Nonblocking,
-                }
+                };
+                [kind].into_iter().chain(repeat_n(CallKind::Loose, loose))
             });
+            let kinds: Vec<CallKind> = kinds.collect();
             let kind = |call: u64| kinds[usize::try_from(call).expect("small") % kinds.len()];
             for has_steps in [false, true] {
                 let outcome = nobody_is_a_window_ahead(kind, has_steps);
@@ -328,5 +330,16 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_pe_gets_a_window_ahead_in_any_pattern() {
+        check_patterns(12, 0);
+    }
+
+    /// The patterns are longer than a window, so a quarter may differ from that four before it.
+    #[test]
+    fn no_pe_gets_a_window_ahead_in_any_pattern_of_quarters() {
+        check_patterns(7, 3);
     }
 }
