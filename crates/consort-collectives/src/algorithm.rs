@@ -1,10 +1,6 @@
 //! The `Algorithm` trait, algorithm parameters, and the errors of making a plan.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Debug},
-    future::Future,
-};
+use std::{borrow::Cow, fmt, future::Future, hash::Hash};
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
 
@@ -83,7 +79,7 @@ impl Description {
 }
 
 /// The direction in which an algorithm moves data. It decides which waits the messages imply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the root: a PE that has received data knows that the root has entered.
     Down,
@@ -183,9 +179,9 @@ pub trait Algorithm: 'static {
         parts: Self::PARTS,
         revision: Self::REVISION,
     };
-    /// The peers and channels, computed once for many calls. `Debug` must show all of it: two
-    /// schedules of one type with the same output count as equal.
-    type Schedule: Debug + Send + std::marker::Sync + 'static;
+    /// The peers and channels, computed once for many calls. `Hash` must include all of it: two
+    /// schedules of one type with the same hash count as equal.
+    type Schedule: Hash + Send + std::marker::Sync + 'static;
 
     /// Returns the schedule of one PE. Succeeds on all PEs of a team or on none.
     ///
@@ -259,6 +255,7 @@ pub trait Algorithm: 'static {
 ///
 /// # Errors
 /// As [`Algorithm::schedule`]; also if the call is in place and the algorithm cannot work in place.
+#[inline(never)] // Several visitors of each algorithm call it, none of them often.
 pub(crate) fn schedule<A: Algorithm>(
     setting: &Setting,
     candidate: &Candidate,
@@ -271,7 +268,7 @@ pub(crate) fn schedule<A: Algorithm>(
 
 /// A schedule of any algorithm of a collective.
 #[cfg(feature = "compositions")]
-pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
+pub trait AnySchedule: Hash + Send + Sync + Sized + 'static {
     /// Returns the schedule of one PE.
     ///
     /// # Errors
@@ -311,7 +308,7 @@ macro_rules! registry {
 
         /// A schedule of one of the algorithms.
         #[cfg(feature = "compositions")]
-        #[derive(Debug)]
+        #[derive(Hash)]
         pub enum Any {
             $($(
                 #[doc = concat!("Of [`", stringify!($algorithm), "`].")]

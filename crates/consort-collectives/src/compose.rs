@@ -62,7 +62,7 @@ pub trait Composition: 'static {
 pub struct Composed<C>(PhantomData<C>);
 
 /// One PE's schedule: the schedules of the parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule<A, B> {
     first: A,
     second: B,

@@ -6,13 +6,12 @@
 
 use std::{
     any::type_name,
-    fmt::{self, Write},
-    hash::{DefaultHasher, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
 };
 
 use consort_fabric::{CallSpec, Candidate, Capabilities, Rank};
 
-use crate::{Algorithm, Setting, Visitor, algorithm::schedule, visit};
+use crate::{Algorithm, PlanError, Setting, Visitor, algorithm::schedule, visit};
 
 /// The largest teams whose schedules are compared: the time is proportional to all schedules.
 const MOST_PES: u32 = 32;
@@ -30,35 +29,40 @@ pub fn fingerprint(
         return None;
     }
     let setting = Setting::of(*call, capabilities);
-    visit(call.collective, &candidate.algorithm, FingerprintVisitor(&setting, candidate)).ok()?
+    let print = FingerprintVisitor(&setting, candidate);
+    visit(call.collective, &candidate.algorithm, print).ok()?.ok()
 }
 
 struct FingerprintVisitor<'p>(&'p Setting, &'p Candidate);
 
 impl Visitor for FingerprintVisitor<'_> {
-    type Output = Option<u64>;
+    type Output = Result<u64, PlanError>;
 
-    fn visit<A: Algorithm>(self) -> Option<u64> {
+    fn visit<A: Algorithm>(self) -> Result<u64, PlanError> {
         let Self(setting, candidate) = self;
-        let mut hashed = TextHash(DefaultHasher::new());
-        let (kind, direction) = (type_name::<A::Schedule>(), A::DIRECTION);
-        write!(hashed, "{kind} {direction:?} {}", A::ROOT_ACCESS_IS_UNORDERED).ok()?;
+        let mut hasher = SharedHasher::default();
+        (type_name::<A::Schedule>(), A::DIRECTION, A::ROOT_ACCESS_IS_UNORDERED).hash(&mut hasher);
         for rank in (0..setting.call.pes).map(Rank) {
-            let schedule = schedule::<A>(&setting.at(rank), candidate).ok()?;
-            let (steps, synchronizes) = (A::steps(&schedule), A::synchronizes(&schedule));
-            write!(hashed, "; {steps} {synchronizes} {schedule:?}").ok()?;
+            let schedule = schedule::<A>(&setting.at(rank), candidate)?;
+            (A::steps(&schedule), A::synchronizes(&schedule)).hash(&mut hasher);
+            schedule.hash(&mut hasher);
         }
-        Some(hashed.0.finish())
+        Ok(hasher.finish())
     }
 }
 
-/// The hash of a text. It does not store the text.
-struct TextHash(DefaultHasher);
+/// The standard library's hasher, compiled into one function that the code of all schedules calls.
+#[derive(Default)]
+struct SharedHasher(DefaultHasher);
 
-impl Write for TextHash {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.write(text.as_bytes());
-        Ok(())
+impl Hasher for SharedHasher {
+    #[inline(never)]
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.finish()
     }
 }
 

@@ -22,7 +22,6 @@ use consort_fabric::{Candidate, Fabric, Op, SyncMode};
 use crate::{Algorithm, Direction, PlanError, Setting, algorithm::schedule, barrier::Synchronizer};
 
 /// One PE's part in the calls of one kind.
-#[derive(Debug)]
 pub struct Plan<A: Algorithm> {
     schedule: A::Schedule,
     /// Boxed, because most calls have none: the test is then one comparison.
@@ -30,7 +29,6 @@ pub struct Plan<A: Algorithm> {
 }
 
 /// The entry and exit barriers of a call.
-#[derive(Debug)]
 pub struct EntryAndExit {
     /// The barrier before the algorithm, if all must enter together.
     entry: Option<Synchronizer>,

@@ -3,7 +3,7 @@
 use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Place, Rank, Span, SyncMode};
 
 /// The input of a schedule: a call, the PE's rank, and the fabric's resources for the algorithm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Setting {
     /// The call.
     pub call: CallSpec,
@@ -23,7 +23,7 @@ pub struct Setting {
 
 /// A pairwise exchange that is the whole call between a root and a leaf: one of them has data for
 /// the other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Exchange {
     pub(crate) peer: Rank,
     pub(crate) channel: Channel,

@@ -39,7 +39,7 @@ fn chunk(candidate: &Candidate) -> usize {
 }
 
 /// A tree of one level.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Flat;
 
 impl Tree for Flat {
@@ -52,7 +52,7 @@ impl Tree for Flat {
 }
 
 /// A chain, in chunks.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Chain;
 
 impl Tree for Chain {
@@ -65,7 +65,7 @@ impl Tree for Chain {
 }
 
 /// A k-nomial tree.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Knomial;
 
 impl Tree for Knomial {
@@ -79,7 +79,7 @@ impl Tree for Knomial {
 
 /// A k-nomial tree whose edges carry the blocks of subtrees. The tuner tries no chains and no large
 /// radices.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct KnomialOfBlocks;
 
 impl Tree for KnomialOfBlocks {
@@ -92,7 +92,7 @@ impl Tree for KnomialOfBlocks {
 }
 
 /// A k-nomial tree, in chunks; its subtrees are ranges of ranks.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct PipelinedKnomial;
 
 impl Tree for PipelinedKnomial {
@@ -105,7 +105,7 @@ impl Tree for PipelinedKnomial {
 }
 
 /// A k-ary tree, in chunks.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Pipelined;
 
 impl Tree for Pipelined {

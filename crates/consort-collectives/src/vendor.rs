@@ -19,7 +19,7 @@ use consort_fabric::{
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
 /// See the module documentation.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Vendor;
 
 impl Algorithm for Vendor {

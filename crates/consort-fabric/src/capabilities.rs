@@ -3,7 +3,7 @@
 use crate::{Nodes, PAIRWISE_BYTES};
 
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Capabilities {
     /// The channels in a PE's inbox for one call. Each is one cache line.
     pub inbox_channels: u32,

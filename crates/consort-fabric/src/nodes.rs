@@ -17,7 +17,7 @@ pub enum Nodes {
 }
 
 /// PEs of a team whose ranks are equally far apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ranks {
     /// The rank of the first PE.
     pub first: u32,

@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::{Collective, Local, Op, Rank, Span};
 
 /// A call of a collective that the fabric provides. The first of the participating PEs has rank 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct VendorCall {
     /// The operation: one of [`VendorCall::COLLECTIVES`].
     pub collective: Collective,

@@ -20,7 +20,7 @@ use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Q
 pub(crate) struct Line;
 
 /// The schedule of a PE.
-#[derive(Debug)]
+#[derive(Hash)]
 pub(crate) struct Neighbours {
     left: Option<Rank>,
     right: Option<Rank>,

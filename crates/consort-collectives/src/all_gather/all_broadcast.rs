@@ -29,11 +29,11 @@ use crate::{
     rank_math::tree::Shape,
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct AllBroadcast;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     /// The length of a block, in bytes.
     bytes: usize,

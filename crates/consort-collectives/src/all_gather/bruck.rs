@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Bruck;
 
 /// Returns the phases: for each round of a phase, the distance of the partners and the number of

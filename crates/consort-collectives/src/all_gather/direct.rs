@@ -16,7 +16,7 @@ use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous};
 
 use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::ExposedBlocks};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

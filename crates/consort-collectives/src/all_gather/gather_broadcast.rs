@@ -16,7 +16,7 @@ use crate::{
 pub type GatherBroadcast = Open<Parts>;
 
 /// The two parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Parts;
 
 impl OpenComposition for Parts {

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct NeighbourExchange;
 
 fn rounds(setting: &Setting) -> Option<Rounds> {

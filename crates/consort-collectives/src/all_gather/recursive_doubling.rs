@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct RecursiveDoubling;
 
 fn rounds(setting: &Setting) -> Option<Rounds> {

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Ring;
 
 fn rounds(setting: &Setting) -> Option<Rounds> {

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

@@ -23,11 +23,11 @@ use consort_fabric::{
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Flat;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     /// The schedule for a team of two.
@@ -37,7 +37,7 @@ pub struct Schedule {
 }
 
 /// The schedule of one PE of two.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Pair {
     peer: Rank,
     /// The channels of this PE's message and of the peer's.
@@ -48,7 +48,7 @@ struct Pair {
 }
 
 /// How two PEs exchange their data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 enum Passing {
     /// By a pairwise combine, if the data is one word.
     Combine(Channel),

@@ -20,7 +20,7 @@ pub type Knomial = Composed<OverKnomial>;
 pub type Chain = Composed<OverChain>;
 
 /// The two parts of [`Knomial`].
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct OverKnomial;
 
 impl Composition for OverKnomial {
@@ -42,7 +42,7 @@ impl Composition for OverKnomial {
 }
 
 /// The two parts of [`Chain`].
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct OverChain;
 
 impl Composition for OverChain {

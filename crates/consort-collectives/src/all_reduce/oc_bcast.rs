@@ -20,7 +20,7 @@ use crate::{
 pub type OcBcast = Composed<Parts>;
 
 /// The two parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Parts;
 
 impl Composition for Parts {

@@ -34,7 +34,7 @@ use crate::{
     trees::{PipelinedKnomial, Tree},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Pipelined;
 
 /// The duration of a call, relative to the two phases one after the other. (Simulated on Cray XT4
@@ -42,7 +42,7 @@ pub struct Pipelined;
 const OVERLAP: f64 = 0.75;
 
 /// One PE's schedule: two trees, each with half of the channels.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     up: up::Schedule,
     down: down::Schedule,

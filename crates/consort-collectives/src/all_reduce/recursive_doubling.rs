@@ -16,11 +16,11 @@ use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Q
 use super::flat::message_lines;
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct RecursiveDoubling;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     role: Role,
@@ -30,7 +30,7 @@ pub struct Schedule {
     both_send: bool,
 }
 
-#[derive(Debug)]
+#[derive(Hash)]
 enum Role {
     /// Sends its data to a PE, and receives the result from it.
     Waits(Rank),

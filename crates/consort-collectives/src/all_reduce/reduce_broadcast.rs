@@ -17,7 +17,7 @@ use crate::{
 pub type ReduceBroadcast = Open<Parts>;
 
 /// The two parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Parts;
 
 impl OpenComposition for Parts {

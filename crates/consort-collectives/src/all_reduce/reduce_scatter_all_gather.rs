@@ -20,7 +20,7 @@ use crate::{
 pub type ReduceScatterAllGather = Open<Parts>;
 
 /// The two parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Parts;
 
 impl OpenComposition for Parts {

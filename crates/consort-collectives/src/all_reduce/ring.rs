@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Ring;
 
 fn rounds(setting: &Setting) -> Option<Rounds> {

@@ -19,7 +19,7 @@ use crate::{
     Algorithm, Parameter, PlanError, Setting, protocols::shares::Shares, reduce::combine_in_order,
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Shared;
 
 impl Algorithm for Shared {

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Bruck;
 
 /// The message of a round: its distance, the weight of the digit, and its blocks by their total

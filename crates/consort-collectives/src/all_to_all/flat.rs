@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Flat;
 
 impl InRounds for Flat {

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Pairwise;
 
 /// Returns round `index`, which sends a block to `to` and receives one from `from`.

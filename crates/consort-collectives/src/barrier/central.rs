@@ -15,11 +15,11 @@ use consort_fabric::{Candidate, Channel, Counters, MachineModel, Messages, Op, Q
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Central;
 
 /// One PE's schedule: the PEs to release.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     others: Box<[Rank]>,
     counter: u32,

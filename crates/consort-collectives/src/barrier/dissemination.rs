@@ -19,12 +19,12 @@ use crate::{
     rank_math::dissemination::{round_count, rounds},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Dissemination;
 
 /// One PE's schedule: the peers to signal, with the channels. The PE awaits the same number of
 /// signals in the same channels.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     /// The partner of a pairwise exchange, if there is only one round with one peer.
     only: Option<(Rank, Channel)>,

@@ -31,7 +31,7 @@ pub type Flat = OverTree<trees::Flat>;
 pub type Knomial = OverTree<trees::Knomial>;
 
 /// One PE's schedule: its neighbours in the tree.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     /// The parent, and the channel in which this PE signals that its subtree has arrived.
     parent: Option<(Rank, Channel)>,

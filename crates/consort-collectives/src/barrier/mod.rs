@@ -14,7 +14,6 @@ registry! {
 }
 
 /// A barrier that is ready to run, as the entry or exit barrier of another operation.
-#[derive(Debug)]
 pub enum Synchronizer {
     /// See [`Central`].
     Central(<Central as Algorithm>::Schedule),

@@ -21,11 +21,11 @@ use consort_fabric::{
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     root: Rank,
     bytes: usize,

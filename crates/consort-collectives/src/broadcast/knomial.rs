@@ -38,7 +38,7 @@ pub type Knomial = DownTree<trees::Knomial>;
 pub type Pipelined = DownTree<trees::Pipelined>;
 
 /// The schedule of a PE that handles one message only. It needs no loops.
-#[derive(Debug)]
+#[derive(Hash)]
 enum SingleMessage {
     /// A root with one child sends its data.
     Sends(Rank, Channel),
@@ -47,7 +47,7 @@ enum SingleMessage {
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     only: Option<SingleMessage>,
     exchange: Option<Exchange>,

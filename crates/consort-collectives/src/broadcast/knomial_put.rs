@@ -23,18 +23,18 @@ use crate::{
     trees::{Knomial, Tree},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct KnomialPut;
 
 /// A child, and the channel in which it signals that it has entered, if the mode requires that.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Child {
     peer: Rank,
     entered: Option<Channel>,
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     /// The parent, and the channel in which this PE signals that it has entered, if required.
@@ -130,13 +130,13 @@ mod tests {
         let setting = with_lines(Collective::Broadcast, 3);
         let mine = KnomialPut::schedule(&setting, &candidate).expect("it can serve");
         let peers = mine.children.iter().map(|child| (child.peer.0, child.entered.is_some()));
-        assert!(peers.eq([(2, true), (1, true)]), "{mine:?}");
+        assert!(peers.eq([(2, true), (1, true)]), "two children that signal");
         let few = with_lines(Collective::Broadcast, 2);
         assert!(KnomialPut::schedule(&few, &candidate).is_err(), "two children and a parent");
         let mut at_once = few;
         at_once.call.sync.entry = SyncMode::None;
         let at_once = KnomialPut::schedule(&at_once, &candidate).expect("it can serve");
-        assert!(at_once.children.iter().all(|child| child.entered.is_none()), "{at_once:?}");
+        assert!(at_once.children.iter().all(|child| child.entered.is_none()), "no child signals");
     }
 
     #[test]

@@ -19,11 +19,11 @@ use crate::{
     trees::{KnomialOfBlocks, Tree},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct KnomialRendezvous;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     parent: Option<Rank>,

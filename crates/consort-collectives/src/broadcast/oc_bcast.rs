@@ -28,11 +28,11 @@ use crate::{
     rank_math::tree::{NotificationTree, Shape},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct OcBcast;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     chunk: usize,
@@ -182,7 +182,7 @@ mod tests {
     fn refused(pes: u32, k: u64, chunk_bytes: u64) -> String {
         let candidate = Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", chunk_bytes);
         let schedule = OcBcast::schedule(&Setting::of(&query(pes), CAPABILITIES), &candidate);
-        schedule.expect_err("it cannot serve").to_string()
+        schedule.err().expect("it cannot serve").to_string()
     }
 
     #[test]

@@ -32,11 +32,11 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct ScatterAllgather;
 
 /// A message of the scatter: its edge, its chunks, and its offset in the data.
-#[derive(Debug)]
+#[derive(Hash)]
 struct ScatterMessage {
     edge: Edge,
     chunks: Chunks,
@@ -44,7 +44,7 @@ struct ScatterMessage {
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     slices: Slices,
     /// The chunks of a slice.

@@ -24,11 +24,11 @@ use consort_fabric::{
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Shared;
 
 /// One PE's schedule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Schedule {
     root: Rank,
     bytes: usize,

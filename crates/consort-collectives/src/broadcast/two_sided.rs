@@ -33,7 +33,7 @@ use crate::{
 const INCAPABLE: &str = "it needs a message buffer and two flags for each PE";
 
 /// A message between this PE and a peer: a part of the data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Message {
     peer: Rank,
     at: usize,
@@ -41,7 +41,7 @@ struct Message {
 }
 
 /// The messages that a PE receives and then sends down the halves.
-#[derive(Debug)]
+#[derive(Hash)]
 struct Down {
     by: TwoSided,
     steps: Step,
@@ -87,11 +87,11 @@ impl Down {
 }
 
 /// The binomial tree.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct TwoSidedBinomial;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Binomial(Down);
 
 impl Algorithm for TwoSidedBinomial {
@@ -121,11 +121,11 @@ impl Algorithm for TwoSidedBinomial {
 }
 
 /// Slices go down the halves, then around a ring.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct TwoSidedScatterAllgather;
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct ScatterAllgather {
     down: Down,
     by: TwoSided,

@@ -40,7 +40,7 @@ impl Buffer {
 }
 
 /// One PE's share of a part of a call: its view, and its schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub(crate) struct PartSchedule<S> {
     pub(crate) sub: Sub,
     pub(crate) schedule: S,

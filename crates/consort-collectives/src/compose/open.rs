@@ -4,7 +4,7 @@
 //! none to select the default ones (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The
 //! tuner varies each part, and adds the combination of the best ones.
 
-use std::{fmt::Debug, marker::PhantomData};
+use std::{hash::Hash, marker::PhantomData};
 
 use consort_fabric::{
     Candidate, Capabilities, Collective, Fabric, MachineModel, Op, Place, Query, Ranks, Vendor,
@@ -18,7 +18,7 @@ use super::{
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
 /// The definition of an open composition.
-pub trait OpenComposition: Debug + 'static {
+pub trait OpenComposition: 'static {
     /// The composed algorithm's name, which is also the name of its file.
     const NAME: &'static str;
     /// The collectives of the parts.
@@ -38,7 +38,7 @@ pub trait OpenComposition: Debug + 'static {
 pub struct Open<C>(PhantomData<C>);
 
 /// One PE's schedule: its shares of the parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule<A, B> {
     first: PartSchedule<A>,
     second: PartSchedule<B>,

@@ -9,7 +9,7 @@ use consort_fabric::{Local, Op, Span};
 
 use super::sub::Buffer;
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub(super) struct Reorder {
     from: Buffer,
     to: Buffer,

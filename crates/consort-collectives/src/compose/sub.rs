@@ -7,7 +7,7 @@ use super::part::View;
 /// Some PEs of the team, whose ranks count from 0 among them. Their buffers may be elsewhere than
 /// the caller's.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Sub {
     pub(crate) ranks: Ranks,
     /// The calling PE's rank among them.
@@ -16,14 +16,14 @@ pub struct Sub {
 }
 
 /// The source and the target of a part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub(crate) struct Buffers {
     pub(crate) source: Buffer,
     pub(crate) target: Buffer,
 }
 
 /// A buffer on each PE of a part. On PE `i` it begins at offset `first + i * apart` of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Buffer {
     pub(crate) place: Place,
     pub(crate) first: usize,

@@ -29,7 +29,7 @@
 //! The parts share the call: each has a third of the inbox, and its own counters. The first has the
 //! caller's entry mode and the last its exit mode; between them, a PE's buffers are its own.
 
-use std::{fmt::Debug, future::Future, marker::PhantomData, pin::Pin};
+use std::{future::Future, hash::Hash, marker::PhantomData, pin::Pin};
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Nodes, Op, OperatorClass,
@@ -61,7 +61,7 @@ pub trait Levels: 'static {
 }
 
 /// A part that does not exist.
-#[derive(Debug)]
+#[derive(Hash)]
 pub enum NoPart {}
 
 impl AnySchedule for NoPart {
@@ -90,7 +90,7 @@ type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
 pub struct TwoLevel<L>(PhantomData<L>);
 
 /// The modes of each part, the size of its blocks, and the place of its buffers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Outline {
     sync: [SyncModes; 3],
     bytes: [usize; 3],
@@ -103,7 +103,7 @@ struct Outline {
 
 /// One PE's schedule: those of the parts that it takes part in, and the blocks that it reorders
 /// before and after the part across.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule<L: Levels> {
     up: Option<PartSchedule<L::Up>>,
     before: Option<Reorder>,
@@ -113,7 +113,7 @@ pub struct Schedule<L: Levels> {
     steps: u64,
 }
 
-impl<L: Levels + Debug> TwoLevel<L> {
+impl<L: Levels + Hash> TwoLevel<L> {
     const fn has(level: usize) -> bool {
         L::PARTS[level].is_some()
     }
@@ -254,7 +254,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
     }
 }
 
-impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
+impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
     const NAME: &'static str = "two_level";
     const PARAMETERS: &'static [Parameter] = &[];
     const PARTS: [Option<Collective>; 3] = L::PARTS;

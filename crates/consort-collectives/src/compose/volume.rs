@@ -3,7 +3,7 @@
 use consort_fabric::{Collective, Nodes};
 
 /// The amount of data that each part moves, in blocks of the call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Volume {
     /// The size of one block in each part.
     pub(super) blocks: [usize; 3],

@@ -27,11 +27,11 @@ use crate::{
     protocols::relay::{self, Relay},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct OcBcast;
 
 /// A block that a PE contributes or forwards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Hop {
     rank: Rank,
     /// The child whose buffer has it, the channel in which the child signals a chunk, and the
@@ -40,7 +40,7 @@ struct Hop {
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,

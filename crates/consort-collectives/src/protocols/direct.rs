@@ -17,7 +17,7 @@ pub(crate) const PARAMETERS: &[Parameter] =
 const CACHED_BYTES: f64 = 65536.0;
 
 /// One PE's schedule: it exposes its source, and combines a part of the sources of other PEs.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     /// The offset of the part in a source.
     first: usize,

@@ -41,7 +41,7 @@ fn lines(bytes: usize) -> usize {
 }
 
 /// The division of messages into chunks, and the buffers for the chunks; the same on all PEs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Buffers {
     /// Bytes of a chunk.
     chunk: usize,
@@ -124,7 +124,7 @@ impl Buffers {
 pub type End = (Rank, Vec<Span>);
 
 /// The use of a received message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OnReceive {
     /// The message is stored.
     Stores,
@@ -135,7 +135,7 @@ pub enum OnReceive {
 }
 
 /// The work of a PE in a round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round {
     /// The number of the first chunk of its messages, as the receivers number them. These numbers
     /// ascend over the messages that a PE receives.
@@ -214,7 +214,7 @@ pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
 }
 
 /// Rounds that a PE repeats, each time on the next part of the caller's buffers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub struct RoundLoop {
     /// The rounds of the first repetition.
     pub rounds: Vec<Round>,

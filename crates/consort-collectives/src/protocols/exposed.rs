@@ -18,7 +18,7 @@ use super::rendezvous::Access;
 use crate::{Direction, Setting};
 
 /// An exposed buffer, its readers, and the way of access.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Exposed {
     span: Span,
     readers: Box<[Rank]>,
@@ -145,7 +145,7 @@ impl Exposed {
 }
 
 /// A source of blocks, exposed to all other PEs; each PE gets its block from it.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct ExposedBlocks {
     exposed: Exposed,
     /// Bytes of a block.

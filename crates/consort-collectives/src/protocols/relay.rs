@@ -18,7 +18,7 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The division of blocks into chunks, the tree, and a PE's neighbours in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Relay {
     /// Bytes of a block.
     pub bytes: usize,
@@ -37,7 +37,7 @@ pub struct Relay {
 }
 
 /// A child and its index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Child {
     /// Its rank.
     pub rank: Rank,

@@ -21,7 +21,7 @@ use consort_fabric::{
 use crate::{Direction, Setting};
 
 /// The way to access buffers in a call. Each owner has one buffer, as exposure 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Owners expose, users attach and detach.
     Exposes,
@@ -37,7 +37,7 @@ pub enum Access {
 }
 
 /// The schedule of gathers and scatters that copy blocks directly between callers' buffers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct RootedCopy {
     /// The way to access the root's buffer.
     pub access: Access,

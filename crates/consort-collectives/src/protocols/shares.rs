@@ -16,7 +16,7 @@ use consort_fabric::{
 use crate::Setting;
 
 /// One PE's share, and its division into blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Shares {
     /// Bytes of a source and of a target.
     bytes: usize,
@@ -31,7 +31,7 @@ pub struct Shares {
 }
 
 /// The buffers of all PEs, by rank; `None` for this PE.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Buffers<R> {
     /// The contributions.
     pub sources: Vec<Option<R>>,

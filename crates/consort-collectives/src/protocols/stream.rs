@@ -13,7 +13,7 @@
 use consort_fabric::{Channel, Rank, Step};
 
 /// The division of a message into chunks; the same on all PEs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chunks {
     total: usize,
     chunk: usize,
@@ -86,7 +86,7 @@ impl Chunks {
 }
 
 /// One direction between two PEs, as seen from one end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
     /// The PE at the other end.
     pub peer: Rank,

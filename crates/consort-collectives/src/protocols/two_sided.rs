@@ -23,7 +23,7 @@ use crate::Setting;
 ///
 /// Each PE has a flag for every peer that sends to it, and one for every peer that receives from
 /// it. Messages between the same PEs are numbered by the steps of their pieces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct TwoSided {
     piece: usize,
     /// The flags of PE 0 as a sender and as a receiver; those of the other PEs follow.

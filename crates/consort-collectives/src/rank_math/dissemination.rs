@@ -7,7 +7,7 @@
 use consort_fabric::Rank;
 
 /// One round: the PEs that a PE signals. It waits for the same number of signals.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Round {
     /// The PEs that it signals, ordered by digit.
     pub to: Vec<Rank>,

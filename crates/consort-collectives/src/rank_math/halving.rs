@@ -9,7 +9,7 @@ use std::ops::Range;
 use consort_fabric::Rank;
 
 /// The range that one PE receives, and the ranges that it sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Half {
     /// The PE that sends the range, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,

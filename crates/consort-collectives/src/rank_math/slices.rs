@@ -9,7 +9,7 @@ use std::ops::Range;
 use consort_fabric::Rank;
 
 /// The slices of a message, as seen by one PE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slices {
     bytes: usize,
     slice: usize,

@@ -12,7 +12,7 @@ use super::tree::Shape;
 use crate::Setting;
 
 /// A PE's subtree of a k-nomial tree, and its neighbours in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subtree {
     /// The nodes of the subtree; the first one is this PE's.
     pub nodes: Range<u32>,

@@ -8,7 +8,7 @@
 use consort_fabric::Rank;
 
 /// The shape of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// All other nodes are children of the root.
     Flat,
@@ -19,7 +19,7 @@ pub enum Shape {
 }
 
 /// Parent and children of one PE, with the children in ascending order of their relative ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// The parent, and this node's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
@@ -33,7 +33,7 @@ pub struct Node {
 /// A parent and its children, in their order, are the nodes of a binary tree: the parent notifies
 /// the first two, and each child notifies two more. So the time until all `k` are notified grows
 /// with `log2 k`, and not with `k` (Petrović 2015, section 3.1.1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NotificationTree {
     /// Children of the same parent, to be notified of the parent's data.
     pub siblings: Vec<Rank>,

@@ -47,14 +47,14 @@ pub type Knomial = UpTree<trees::Knomial>;
 pub type Pipelined = UpTree<trees::PipelinedKnomial>;
 
 /// An operand of the combination.
-#[derive(Debug)]
+#[derive(Hash)]
 enum Input {
     Own,
     Child(Edge),
 }
 
 /// The schedule of a PE that handles one message only. It needs no loops.
-#[derive(Debug)]
+#[derive(Hash)]
 enum SingleMessage {
     /// A leaf sends its contribution.
     Sends(Rank, Channel),
@@ -63,7 +63,7 @@ enum SingleMessage {
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     only: Option<SingleMessage>,
     exchange: Option<Exchange>,

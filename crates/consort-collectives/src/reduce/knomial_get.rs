@@ -32,21 +32,21 @@ use consort_fabric::{
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting, rank_math::tree::Shape};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct KnomialGet;
 
 /// The size of a message buffer in the model's estimate, which cannot depend on a fabric.
 const BUFFER_BYTES: f64 = 65536.0;
 
 /// A PE whose buffer is read, and the channel in which it signals that it is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Read {
     peer: Rank,
     ready: Channel,
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     bytes: usize,
     /// The length of a chunk, in bytes.
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(order(Commutative, 2, 1), [4, 2, 1]);
         assert_eq!(order(Ordered, 2, 0), [1, 2, 4]);
         assert_eq!(order(Ordered, 1, 1), [1]);
-        let refused = schedule(8, Ordered, 2, 1).expect_err("the order of the ranks").to_string();
+        let refused = schedule(8, Ordered, 2, 1).err().expect("the order of the ranks").to_string();
         assert!(refused.ends_with("largest_first needs a commutative operator"), "{refused}");
     }
 

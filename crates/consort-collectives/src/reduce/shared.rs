@@ -26,11 +26,11 @@ use consort_fabric::{
 use super::direct::combine_in_order;
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Shared;
 
 /// One PE's schedule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Schedule {
     root: Rank,
     bytes: usize,

@@ -10,7 +10,7 @@ use crate::compose::two_level::{self, Levels, NoPart};
 pub type TwoLevel = two_level::TwoLevel<Parts>;
 
 /// The parts.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Parts;
 
 impl Levels for Parts {

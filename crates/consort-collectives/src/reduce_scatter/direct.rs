@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Flat;
 
 fn rounds(setting: &Setting, buffers: &Buffers) -> Rounds {

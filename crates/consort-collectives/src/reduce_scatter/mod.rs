@@ -21,7 +21,7 @@ registry! {
 }
 
 /// The pieces of a block: pieces of equal length, and a shorter rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Pieces {
     /// The length of a piece, in bytes.
     bytes: usize,

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Pairwise;
 
 fn rounds(setting: &Setting) -> Option<Rounds> {

@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct RecursiveHalving;
 
 /// Returns the spans of blocks, joined into one span if they are adjacent on both PEs.

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

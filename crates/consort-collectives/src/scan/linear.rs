@@ -19,11 +19,11 @@ use crate::{
     protocols::stream::{Chunks, Edge},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Linear;
 
 /// One PE's schedule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Schedule {
     chunks: Chunks,
     is_inclusive: bool,

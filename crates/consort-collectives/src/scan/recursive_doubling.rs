@@ -24,10 +24,10 @@ use crate::{
     protocols::stream::{Chunks, Edge},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct RecursiveDoubling;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Round {
     before: Option<Edge>,
     after: Option<Edge>,
@@ -37,7 +37,7 @@ struct Round {
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     chunks: Chunks,
     is_inclusive: bool,

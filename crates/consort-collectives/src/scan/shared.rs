@@ -19,11 +19,11 @@ use consort_fabric::{Candidate, Collective, MachineModel, Op, Query, Rendezvous,
 
 use crate::{Algorithm, Parameter, PlanError, Setting, protocols::shares::Shares};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Shared;
 
 /// One PE's schedule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 pub struct Schedule {
     shares: Shares,
     is_inclusive: bool,

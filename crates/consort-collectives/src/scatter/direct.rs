@@ -18,7 +18,7 @@ use crate::{
     protocols::{exposed::others, rendezvous::RootedCopy},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

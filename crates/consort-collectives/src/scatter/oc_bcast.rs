@@ -27,11 +27,11 @@ use crate::{
     protocols::relay::{self, Relay},
 };
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct OcBcast;
 
 /// A block that a PE receives or forwards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash)]
 struct Hop {
     /// The PE that the block is for.
     rank: Rank,
@@ -43,7 +43,7 @@ struct Hop {
 }
 
 /// One PE's schedule.
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,

@@ -18,7 +18,7 @@ use consort_fabric::{Candidate, MachineModel, Op, Query, Rendezvous};
 
 use crate::{Algorithm, Parameter, PlanError, Setting, protocols::vector_blocks};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {

@@ -2,7 +2,7 @@
 
 use consort_fabric::{Channel, Rank, Span, Step};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
     /// Awaits the credit to send a chunk.
     AwaitCredit(Channel, Step),

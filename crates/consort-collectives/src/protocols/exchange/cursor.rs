@@ -14,14 +14,14 @@ use super::{Buffers, Round, RoundLoop, act::Act, cutter::Cutter, sequence::Seque
 use crate::Setting;
 
 /// The rounds of one PE in a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub struct Rounds {
     acts: Acts,
     steps: u32,
 }
 
 /// The stored form of rounds. Its size does not depend on the length of the messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub(super) enum Acts {
     /// If no message is divided: the operations.
     Listed(Box<[Act]>),
@@ -96,7 +96,6 @@ impl Rounds {
 }
 
 /// The position of a call among its operations.
-#[derive(Debug)]
 pub(super) enum Cursor<'p> {
     Listed(slice::Iter<'p, Act>),
     Divided(Box<Cutter<'p>>),

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A chunk to receive: its number, its sender, and the sender's credit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct DueChunk {
     number: u32,
     from: Rank,
@@ -23,7 +23,6 @@ struct DueChunk {
 }
 
 /// The chunks that a PE receives, in order.
-#[derive(Debug)]
 struct IncomingChunks<'p> {
     walk: SequenceCursor<'p>,
     index: u32,
@@ -50,7 +49,6 @@ impl Iterator for IncomingChunks<'_> {
 }
 
 /// Cuts the messages of a sequence into chunks, round by round.
-#[derive(Debug)]
 pub(super) struct Cutter<'p> {
     walk: SequenceCursor<'p>,
     /// The index of the next chunk of the round.

@@ -6,7 +6,7 @@ use super::{Buffers, End, OnReceive, Round, RoundLoop, lines, sends_first};
 use crate::Setting;
 
 /// One end of a message, its length, and its number of chunks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub(super) struct DividedMessage {
     pub(super) end: End,
     /// See [`Round::at`].
@@ -17,7 +17,7 @@ pub(super) struct DividedMessage {
 }
 
 /// A round with the lengths of its messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub(super) struct MeasuredRound {
     pub(super) sent: Option<DividedMessage>,
     pub(super) copied: Vec<(Span, Span)>,
@@ -68,7 +68,7 @@ fn is_short(setting: &Setting, buffers: &Buffers, spans: &[Span]) -> bool {
 }
 
 /// See [`RoundLoop`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub(super) struct MeasuredLoop {
     rounds: Box<[MeasuredRound]>,
     times: u32,
@@ -77,7 +77,7 @@ pub(super) struct MeasuredLoop {
 }
 
 /// All rounds of one PE in a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash)]
 pub(super) struct Sequence {
     pub(super) setting: Setting,
     pub(super) buffers: Buffers,
@@ -205,7 +205,7 @@ impl LoopOffset {
 }
 
 /// A position in a sequence: a pass, its repetition, and a round of the pass.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct SequenceCursor<'p> {
     pub(super) sequence: &'p Sequence,
     pub(super) pass: usize,

@@ -17,7 +17,7 @@ use consort_fabric::{Candidate, MachineModel, Op, Query, Rank, Rendezvous};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting, protocols::vector_blocks};
 
-#[derive(Debug)]
+#[derive(Hash)]
 pub struct Direct;
 
 impl Algorithm for Direct {
