@@ -22,17 +22,22 @@
 use consort_sandbox as _;
 
 mod best_parts;
+#[cfg(feature = "search")]
 mod check;
+#[cfg(feature = "search")]
 mod consistency;
 mod estimate;
+#[cfg(feature = "search")]
 mod grid;
 mod mix;
 mod named_enums;
 pub mod online;
 mod profile;
 mod query;
+#[cfg(feature = "search")]
 mod race;
 mod row;
+#[cfg(feature = "search")]
 mod search;
 mod select;
 mod table;
@@ -41,16 +46,22 @@ mod times;
 mod toml;
 mod wisdom;
 mod workbench;
+#[cfg(feature = "search")]
 mod workload;
 
+#[cfg(feature = "search")]
 pub use check::{Check, CheckReport, Penalty};
+#[cfg(feature = "search")]
 pub use consistency::{Inconsistency, inconsistencies};
 pub use estimate::{distinct, ranked, same};
+#[cfg(feature = "search")]
 pub use grid::Grid;
 pub use mix::{Mix, MixError};
 pub use named_enums::{Arrival, Confidence, Origin, Rigour, TransferClass, UnknownWord};
 pub use profile::{CallProfile, PeProfile};
+#[cfg(feature = "search")]
 pub use race::Race;
+#[cfg(feature = "search")]
 pub use search::{Observer, Outcome, Progress, Search, SearchError, StopReason};
 pub use select::{ChosenBy, Measurements, Selection, Selector};
 pub use table::Table;
@@ -59,4 +70,5 @@ pub use wisdom::{
     default_path, replace_file,
 };
 pub use workbench::{Block, Catalog, Sample, Workbench};
+#[cfg(feature = "search")]
 pub use workload::{Workload, shares_ahead};

@@ -123,7 +123,7 @@ impl Race {
             let launches = times(all, class);
             let measured = launches.iter().filter(|launch| !launch.is_empty()).count();
             let summary = launches::summary(&launches)?;
-            Some(Sample::of(&summary, measured, class)).filter(Sample::is_sound)
+            Some(Sample::of(&summary, measured, class)).filter(is_sound)
         };
         self.blocks.iter().map(sample).collect()
     }
@@ -260,6 +260,12 @@ fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>>
     let counts = |block: &&Block| is_of_class(block) && !(is_quiet && block.is_disturbed);
     let times = |blocks: &Vec<Block>| blocks.iter().filter(counts).map(|block| block.ns).collect();
     launches.iter().map(times).collect()
+}
+
+/// Returns whether the times are finite, positive and ordered.
+fn is_sound(sample: &Sample) -> bool {
+    let (low, high) = sample.ci95_ns;
+    low > 0.0 && low <= sample.median_ns && sample.median_ns <= high && high.is_finite()
 }
 
 #[cfg(test)]

@@ -135,10 +135,4 @@ impl Sample {
             class,
         }
     }
-
-    /// Returns whether the times are finite, positive and ordered.
-    pub(crate) fn is_sound(&self) -> bool {
-        let (low, high) = self.ci95_ns;
-        low > 0.0 && low <= self.median_ns && self.median_ns <= high && high.is_finite()
-    }
 }

@@ -17,6 +17,7 @@
 //! a higher rigour. So it can be stopped at any time, and continues when it runs again.
 
 pub(crate) mod contest;
+mod crossovers;
 mod progress;
 
 use std::{
@@ -30,6 +31,7 @@ use std::{
 
 use consort_fabric::{CallSpec, Candidate, Query};
 
+use crossovers::crossovers;
 pub use progress::{Observer, Outcome, Progress, StopReason};
 
 use crate::{
@@ -37,7 +39,6 @@ use crate::{
     estimate::{estimated, same},
     query::row_of,
     race::seen_classes,
-    row::crossovers,
     workload::shares_ahead,
 };
 
