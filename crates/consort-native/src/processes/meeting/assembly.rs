@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     exchange::Exchange,
-    greeting::{Greeting, ensure_one_job},
+    greeting::{Greeting, Roll},
     meet_error::MeetError,
 };
 use crate::{
@@ -70,8 +70,9 @@ impl Meeting {
         let decoded: Option<Vec<Greeting>> =
             all.iter().map(|bytes| Greeting::decode(bytes)).collect();
         let mut greetings = decoded.ok_or(MeetError::Garbled)?;
-        greetings.sort_by_key(|greeting| greeting.rank);
-        ensure_one_job(&greetings)?;
+        greetings.sort_by_key(|greeting| (greeting.rank, greeting.process));
+        let mut roll = Roll::default();
+        greetings.iter().try_for_each(|greeting| roll.add(greeting))?;
         let (got, pes) = (greetings.len(), pes as usize);
         if got != pes {
             return Err(MeetError::Count { got, pes });

@@ -4,6 +4,8 @@
 //! The first fields have the same places in all versions of this crate, so that an error can name a
 //! process of another version.
 
+use std::collections::BTreeMap;
+
 use consort_fabric::Rank;
 
 use super::{super::control::LAYOUT, meet_error::MeetError};
@@ -97,17 +99,46 @@ fn take<const COUNT: usize>(bytes: &mut &[u8]) -> Option<[u8; COUNT]> {
     Some(*first)
 }
 
-/// Fails if these processes, which may be only some of those of the job, cannot be one job.
-pub(super) fn ensure_one_job(greetings: &[Greeting]) -> Result<(), MeetError> {
-    for (at, one) in greetings.iter().enumerate() {
-        for other in &greetings[..at] {
-            ensure_fit(other, one)?;
-        }
-    }
-    Ok(())
+/// The processes that have come so far, which can be one job.
+///
+/// Facts are equal in all if each process has those of the first one, so a process is compared with
+/// that one alone.
+#[derive(Default)]
+pub(super) struct Roll {
+    first: Option<Greeting>,
+    /// The processes by rank.
+    processes: BTreeMap<Rank, u32>,
+    /// The ranks by process.
+    ranks: BTreeMap<u32, Rank>,
 }
 
-/// Fails if two processes cannot be in one job.
+impl Roll {
+    /// Adds a process. Fails if it cannot be in one job with the others.
+    pub(super) fn add(&mut self, one: &Greeting) -> Result<(), MeetError> {
+        ensure_fit(self.first.get_or_insert_with(|| one.clone()), one)?;
+        let (rank, process) = (one.rank, one.process);
+        if let Some(other) = self.ranks.insert(process, rank) {
+            let ranks = [other.min(rank), other.max(rank)];
+            return Err(MeetError::OneProcess { ranks, process });
+        }
+        match self.processes.insert(rank, process) {
+            Some(other) => Err(MeetError::Taken { rank, processes: [other, process] }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the number of processes.
+    pub(super) fn count(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Returns the ranks below `pes` that no process has.
+    pub(super) fn missing(&self, pes: u32) -> Vec<Rank> {
+        (0..pes).map(Rank).filter(|rank| !self.processes.contains_key(rank)).collect()
+    }
+}
+
+/// Fails if the facts of two processes do not fit.
 fn ensure_fit(one: &Greeting, other: &Greeting) -> Result<(), MeetError> {
     let (one, other) = if other.rank < one.rank { (other, one) } else { (one, other) };
     let both = [one.named(), other.named()];
@@ -122,17 +153,7 @@ fn ensure_fit(one: &Greeting, other: &Greeting) -> Result<(), MeetError> {
         return Err(MeetError::Sizes { processes: both, sizes });
     }
     let differs = FACTS.iter().zip(one.place.iter().zip(&other.place)).find(|(_, (a, b))| a != b);
-    if let Some((fact, _)) = differs {
-        return Err(MeetError::Apart { processes: both, fact });
-    }
-    if one.process == other.process {
-        return Err(MeetError::OneProcess { ranks: [one.rank, other.rank], process: one.process });
-    }
-    if one.rank == other.rank {
-        let processes = [one.process, other.process];
-        return Err(MeetError::Taken { rank: one.rank, processes });
-    }
-    Ok(())
+    differs.map_or(Ok(()), |(fact, _)| Err(MeetError::Apart { processes: both, fact }))
 }
 
 #[cfg(test)]
@@ -167,7 +188,13 @@ pub(super) mod tests {
 
     #[test]
     fn processes_that_cannot_be_one_job_are_named() {
-        let all = |other: Greeting| ensure_one_job(&[greeting(0, 3), greeting(1, 3), other]);
+        let all = |other: Greeting| {
+            let mut roll = Roll::default();
+            roll.add(&greeting(0, 3))?;
+            roll.add(&greeting(1, 3))?;
+            assert_eq!((roll.count(), roll.missing(3)), (2, vec![Rank(2)]));
+            roll.add(&other)
+        };
         assert_eq!(all(greeting(2, 3)), Ok(()));
         let two = [(Rank(0), 100), (Rank(2), 102)];
         assert_eq!(all(greeting(2, 4)), Err(MeetError::Sizes { processes: two, sizes: [3, 4] }));

@@ -24,7 +24,7 @@ use consort_machine::{advice::of_call, permissions::effective_user};
 
 use super::{
     exchange::Exchange,
-    greeting::{Greeting, ensure_one_job},
+    greeting::{Greeting, Roll},
     meet_error::MeetError,
     name_hold::{Hold, IN_USE},
 };
@@ -263,25 +263,27 @@ impl Host<'_> {
     /// Waits until all processes of the job are guests and have greeted.
     fn welcome(&self, own: &[u8], guests: &mut Vec<Guest>) -> Result<(), MeetError> {
         let own = Greeting::decode(own).ok_or(MeetError::Garbled)?;
-        let mut greetings = vec![own.clone()];
+        let mut roll = Roll::default();
+        roll.add(&own)?;
         let welcomed = self.frames(guests, true, |guests, left| {
+            let mut come = Vec::new();
             guests.retain_mut(|guest| {
                 let (Some(frame), None) = (&guest.frame, guest.rank) else { return true };
                 let greeting = Greeting::decode(frame);
                 let is_sent = socket::send(&guest.stream, &[WELCOME]).is_ok();
                 guest.rank = greeting.as_ref().map(|greeting| greeting.rank);
                 // Others than Consort's processes may connect.
-                greetings.extend(greeting.filter(|_| is_sent));
+                come.extend(greeting.filter(|_| is_sent));
                 is_sent && guest.rank.is_some()
             });
-            ensure_one_job(&greetings)?;
-            if left.is_none() && greetings.len() < own.pes as usize {
-                let has_come = |rank: &Rank| greetings.iter().any(|one| one.rank == *rank);
-                let missing = (0..own.pes).map(Rank).filter(|rank| !has_come(rank)).collect();
-                let (name, limit) = (self.name.to_owned(), self.limit);
+            come.iter().try_for_each(|greeting| roll.add(greeting))?;
+            let have_all_come = roll.count() == own.pes as usize;
+            if left.is_none() && !have_all_come {
+                let (name, missing, limit) =
+                    (self.name.to_owned(), roll.missing(own.pes), self.limit);
                 return Err(MeetError::Late { name, missing, limit });
             }
-            Ok(greetings.len() == own.pes as usize)
+            Ok(have_all_come)
         });
         // Those that have said nothing yet may try again.
         guests.retain(|guest| guest.rank.is_some());
