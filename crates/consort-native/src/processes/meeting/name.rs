@@ -10,7 +10,7 @@
 //! it has welcomed the guest, tries again until its time is over.
 
 use std::{
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixStream,
@@ -29,7 +29,7 @@ use super::{
     name_hold::{Hold, IN_USE},
 };
 use crate::system::{
-    socket::{self, Peer},
+    socket::{self, Peer, TimedStream},
     watch::wait_readable,
 };
 
@@ -151,7 +151,7 @@ impl NamedExchange {
 
     /// Tries to become a guest, and to send the first frame.
     fn reach(&self, own: &[u8]) -> io::Result<Reached> {
-        let mut host = match socket::connect(&self.socket_name()) {
+        let host = match socket::connect(&self.socket_name()) {
             Ok(host) => host,
             Err(error) if is_gone(&error) || is_late(&error) => return Ok(Reached::Nobody),
             Err(error) => return Err(error),
@@ -160,12 +160,12 @@ impl NamedExchange {
         if peer.user != effective_user() {
             return Ok(Reached::OtherUser(peer));
         }
-        set_limits(&host, self.until + GUEST)?;
+        let mut timed = TimedStream { stream: &host, until: self.until + GUEST };
         // A host that turns this process away may have closed the connection already, after its
         // reply.
-        let sent = send_frame(&host, own)
+        let sent = send_frame(&mut timed, own)
             .or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) });
-        match sent.and_then(|()| read_exact::<1>(&mut host)) {
+        match sent.and_then(|()| read_exact::<1>(&mut timed)) {
             Ok([WELCOME]) => Ok(Reached::Welcome(host, peer)),
             Ok([IN_USE]) => Ok(Reached::InUse(peer)),
             Ok(_) => Ok(Reached::Nobody),
@@ -190,8 +190,9 @@ impl Exchange for NamedExchange {
                 host.gather(own, guests, is_first)
             }
             Role::Guest { host, process } => {
-                let sent = if is_first { Ok(()) } else { send_frame(host, own) };
-                sent.and_then(|()| receive_all(host)).unwrap_or_else(|error| {
+                let mut host = TimedStream { stream: host, until: until + GUEST };
+                let sent = if is_first { Ok(()) } else { send_frame(&mut host, own) };
+                sent.and_then(|()| receive_all(&mut host)).unwrap_or_else(|error| {
                     Err(match is_late(&error) {
                         true => silent,
                         false => MeetError::Lost { rank: None, process: *process },
@@ -249,9 +250,9 @@ impl Host<'_> {
             message.extend(length_of(frame).to_le_bytes());
             message.extend(frame);
         }
+        let until = self.until.max(Instant::now()) + GUEST;
         for guest in guests {
-            let sent = set_limits(&guest.stream, self.until.max(Instant::now()) + GUEST);
-            let sent = sent.and_then(|()| socket::send(&guest.stream, &message));
+            let sent = TimedStream { stream: &guest.stream, until }.write_all(&message);
             if sent.is_err() && gathered.is_ok() {
                 // The guest's process has ended. The others notice that when they begin the job.
                 return Err(guest.lost());
@@ -388,17 +389,17 @@ fn length_of<T>(list: &[T]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
 }
 
-fn send_frame(stream: &UnixStream, frame: &[u8]) -> io::Result<()> {
+fn send_frame(host: &mut TimedStream<'_>, frame: &[u8]) -> io::Result<()> {
     if frame.len() > MOST_FRAME {
         return Err(io::Error::other("more bytes than processes may exchange"));
     }
     let mut message = length_of(frame).to_le_bytes().to_vec();
     message.extend(frame);
-    socket::send(stream, &message)
+    host.write_all(&message)
 }
 
 /// Receives the host's reply to a frame.
-fn receive_all(host: &mut UnixStream) -> io::Result<Result<Vec<Vec<u8>>, MeetError>> {
+fn receive_all(host: &mut TimedStream<'_>) -> io::Result<Result<Vec<Vec<u8>>, MeetError>> {
     let [kind] = read_exact(host)?;
     let count = u32::from_le_bytes(read_exact(host)?);
     let mut frames = Vec::new();
@@ -418,17 +419,10 @@ fn receive_all(host: &mut UnixStream) -> io::Result<Result<Vec<Vec<u8>>, MeetErr
     })
 }
 
-fn read_exact<const COUNT: usize>(stream: &mut UnixStream) -> io::Result<[u8; COUNT]> {
+fn read_exact<const COUNT: usize>(stream: &mut TimedStream<'_>) -> io::Result<[u8; COUNT]> {
     let mut bytes = [0; COUNT];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Limits the time of each receive and send.
-fn set_limits(stream: &UnixStream, until: Instant) -> io::Result<()> {
-    let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    stream.set_read_timeout(Some(left))?;
-    stream.set_write_timeout(Some(left))
 }
 
 /// Returns whether the other end is not there any more.
@@ -437,7 +431,7 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionReset | BrokenPipe | UnexpectedEof)
 }
 
-/// Returns whether a limit of [`set_limits`] was reached.
+/// Returns whether the time of a connection is over.
 fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }

@@ -4,13 +4,14 @@
 #![expect(unsafe_code, reason = "makes system calls")]
 
 use std::{
-    io,
+    io::{self, Read, Write},
     mem::MaybeUninit,
     os::{
         fd::{AsRawFd, FromRawFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixListener, UnixStream},
     },
+    time::{Duration, Instant},
 };
 
 /// The process at the other end of a connection, when it began.
@@ -79,24 +80,45 @@ pub(crate) fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { process: found.pid.cast_unsigned(), user: found.uid })
 }
 
-/// Sends all bytes. No signal is raised if the other end is closed.
-pub(crate) fn send(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let flags = libc::MSG_NOSIGNAL;
-        // SAFETY: the descriptor is open, and the bytes are a slice.
-        let sent =
-            unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
-        match usize::try_from(sent) {
-            Ok(sent) => bytes = &bytes[sent..],
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-        }
+/// Sends bytes, and returns how many. No signal is raised if the other end is closed.
+pub(crate) fn send(stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL;
+    // SAFETY: the descriptor is open, and the bytes are a slice.
+    let sent = unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// A connection that sends and receives until a time. After it, each send and each receive fails
+/// with `TimedOut` or `WouldBlock`, however slowly bytes have come before.
+pub(crate) struct TimedStream<'s> {
+    pub(crate) stream: &'s UnixStream,
+    pub(crate) until: Instant,
+}
+
+impl TimedStream<'_> {
+    /// Returns the time that is left.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
     }
-    Ok(())
+}
+
+impl Read for TimedStream<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for TimedStream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        send(self.stream, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Closes a socket's descriptor, while the value still exists.
@@ -110,7 +132,33 @@ pub(crate) unsafe fn close(listener: &UnixListener) {
 
 #[cfg(all(test, not(any(miri, loom))))]
 mod tests {
+    use std::thread;
+
     use super::*;
+
+    /// A peer that sends or receives a little now and then does not extend the time.
+    #[test]
+    fn time_of_a_stream_is_over_although_bytes_come() {
+        let (one, mut other) = UnixStream::pair().expect("a pair");
+        let slow = thread::spawn(move || {
+            let mut bytes = [0; 100];
+            while other.write_all(&[1]).is_ok() && other.read(&mut bytes).is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let is_over = |transfer: &dyn Fn(TimedStream<'_>) -> io::Result<()>| {
+            let begun = Instant::now();
+            let until = begun + Duration::from_millis(200);
+            let error = transfer(TimedStream { stream: &one, until }).expect_err("it takes long");
+            let is_late =
+                matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock);
+            assert!(is_late && begun.elapsed() < Duration::from_secs(5), "{error}");
+        };
+        is_over(&|mut stream| stream.write_all(&vec![0; 1 << 22]));
+        is_over(&|mut stream| stream.read_exact(&mut [0; 1000]));
+        drop(one);
+        slow.join().expect("no panic");
+    }
 
     /// A process that never accepts does not hold up those that come.
     #[test]
