@@ -26,8 +26,11 @@ impl JobBuilder {
         if rank.0 >= pes {
             return Err(CallError::RankOutOfRange { rank, pes: self.pes }.into());
         }
-        // Find errors that all processes share first, so that no process waits.
-        self.read_environment(pes)?;
+        if let Err(error) = self.read_environment(pes) {
+            // The others need not wait for this process. Their error names it, and this one is own.
+            let _ = meet((rank, pes), rendezvous, Err(error.to_string()));
+            return Err(error);
+        }
         let mut settings = Vec::from(self.settings(Algorithms::of(Fabric::Processes)));
         settings.extend([
             Setting::new("name of the job", &self.name, format!("`{}`", self.name)),
@@ -35,7 +38,7 @@ impl JobBuilder {
             Setting::new("wait for threads that join", &joining, format!("{joining:?}")),
             Setting::of_number("number of the first step", self.first_step),
         ]);
-        let met = meet((rank, pes), rendezvous, &settings);
+        let met = meet((rank, pes), rendezvous, Ok(&settings));
         Ok(met.map_err(LaunchError::Meeting)?)
     }
 }
@@ -45,7 +48,11 @@ use linux::meet;
 
 /// Fails: this system does not support processes as PEs.
 #[cfg(not(all(target_os = "linux", not(any(miri, consort_portable)))))]
-fn meet((rank, _): (Rank, u32), _: &Rendezvous, _: &[Setting]) -> Result<Arc<Member>, MeetError> {
+fn meet(
+    (rank, _): (Rank, u32),
+    _: &Rendezvous,
+    _: Result<&[Setting], String>,
+) -> Result<Arc<Member>, MeetError> {
     let reason = "PEs are processes only on Linux: use Job::threads".to_owned();
     Err(MeetError::Refused { rank, reason })
 }
@@ -67,18 +74,21 @@ mod linux {
         settings: Vec<(u64, &'t [u8])>,
     }
 
-    /// Meets the other processes. All get the same member, or the same error.
+    /// Meets the other processes, with the settings of this one or the reason why it cannot take
+    /// part. All become members of one job, or get the same error.
     pub(super) fn meet(
         (rank, pes): (Rank, u32),
         rendezvous: &Rendezvous,
-        settings: &[Setting],
+        settings: Result<&[Setting], String>,
     ) -> Result<Arc<Member>, MeetError> {
         let cores = Algorithms::here().topology().usable_cores();
-        let payload = encode((u32::try_from(cores).unwrap_or(u32::MAX), mask()), settings);
-        let meeting = Meeting::begin(rank, pes, &payload, rendezvous.exchange()?)?;
+        let own = (u32::try_from(cores).unwrap_or(u32::MAX), mask());
+        let payload = settings.as_ref().map(|settings| encode(own, settings));
+        let payload = payload.map_err(String::clone);
+        let meeting = Meeting::begin(rank, pes, payload, rendezvous.exchange()?)?;
         let all: Option<Vec<Told<'_>>> = meeting.payloads().map(decode).collect();
         let all = all.ok_or(MeetError::Garbled)?;
-        ensure_alike(&all, settings)?;
+        ensure_alike(&all, settings.unwrap_or_default())?;
         let cores = cores_of(all.iter().map(|told| told.cores));
         // Processes that may use different processors have been placed by their launcher.
         let have_one_mask = all.iter().all(|told| told.cores.1 == all[0].cores.1);

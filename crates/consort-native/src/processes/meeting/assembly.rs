@@ -1,7 +1,7 @@
 //! How processes that exist already meet, and become the PEs of a job.
 
 use std::{
-    process,
+    io, process,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
@@ -34,26 +34,43 @@ pub struct Meeting {
     greetings: Vec<Greeting>,
 }
 
+/// What a process finds out before it meets the others.
+#[derive(Default)]
+struct Ready {
+    started: u64,
+    place: [u64; 4],
+    created: Option<ControlFile>,
+}
+
+impl Ready {
+    /// Prepares this process, which becomes PE `own`. Fails with the reason why it cannot.
+    fn new(own: Rank, pes: u32) -> Result<Self, String> {
+        let unread = |error: io::Error| format!("cannot read /proc: {error}");
+        let (started, place) = (own_start().map_err(unread)?, system::place().map_err(unread)?);
+        let create = |_| ControlFile::create(pes, 1, Binding::default());
+        let created = Some(own).filter(|own| own.0 == 0).map(create).transpose();
+        Ok(Self { started, place, created: created.map_err(|error| error.to_string())? })
+    }
+}
+
 impl Meeting {
     /// Greets the other processes of a job of `pes` PEs. This one becomes PE `own`, which must be
-    /// less than `pes`. All processes get the `payload` of each.
+    /// less than `pes`. All processes get the `payload` of each; if a process has a reason why it
+    /// cannot take part instead, all fail with this reason.
     ///
     /// # Errors
     /// When the exchange fails, or the processes cannot be one job: then all get this error.
     pub fn begin(
         own: Rank,
         pes: u32,
-        payload: &[u8],
+        payload: Result<Vec<u8>, String>,
         mut exchange: Box<dyn Exchange>,
     ) -> Result<Self, MeetError> {
-        let refused = |reason: String| MeetError::Refused { rank: own, reason };
-        let started = own_start();
-        let started = started.map_err(|error| refused(format!("cannot read /proc: {error}")))?;
-        let place = system::place();
-        let place = place.map_err(|error| refused(format!("cannot read /proc: {error}")))?;
-        let create = |_| ControlFile::create(pes, 1, Binding::default());
-        let created = Some(own).filter(|own| own.0 == 0).map(create).transpose();
-        let created = created.map_err(|error| refused(error.to_string()))?;
+        let able = payload.and_then(|payload| Ok((Ready::new(own, pes)?, payload, String::new())));
+        // A process that cannot take part says so, because the others would wait for it.
+        let (ready, payload, refusal) =
+            able.unwrap_or_else(|reason| (Ready::default(), Vec::new(), reason));
+        let Ready { started, place, created } = ready;
         let number = created.as_ref().map_or(0, |created| system::number_of(&created.file));
         let greeting = Greeting {
             layout: LAYOUT,
@@ -64,7 +81,8 @@ impl Meeting {
             started,
             place,
             descriptor: number.unsigned_abs(),
-            payload: payload.to_vec(),
+            refusal,
+            payload,
         };
         let all = exchange.all_gather(&greeting.encode())?;
         let decoded: Option<Vec<Greeting>> =
@@ -73,6 +91,7 @@ impl Meeting {
         greetings.sort_by_key(|greeting| (greeting.rank, greeting.process));
         let mut roll = Roll::default();
         greetings.iter().try_for_each(|greeting| roll.add(greeting))?;
+        roll.ensure_able()?;
         let (got, pes) = (greetings.len(), pes as usize);
         if got != pes {
             return Err(MeetError::Count { got, pes });

@@ -32,6 +32,9 @@ pub(super) struct Greeting {
     pub(super) place: [u64; FACTS.len()],
     /// The descriptor of the control file, in the process of PE 0.
     pub(super) descriptor: u32,
+    /// Why the process cannot take part; empty if it can. If it cannot, its place and its start may
+    /// be unknown.
+    pub(super) refusal: String,
     /// Data that the caller adds.
     pub(super) payload: Vec<u8>,
 }
@@ -50,6 +53,8 @@ impl Greeting {
         for number in self.place.iter().chain([&self.started]) {
             bytes.extend(number.to_le_bytes());
         }
+        bytes.extend((self.refusal.len() as u64).to_le_bytes());
+        bytes.extend(self.refusal.as_bytes());
         bytes.extend(&self.payload);
         bytes
     }
@@ -75,6 +80,7 @@ impl Greeting {
             started: 0,
             place: [0; FACTS.len()],
             descriptor: 0,
+            refusal: String::new(),
             payload: Vec::new(),
         };
         if layout == LAYOUT {
@@ -82,6 +88,8 @@ impl Greeting {
             for number in greeting.place.iter_mut().chain([&mut greeting.started]) {
                 *number = u64::from_le_bytes(take(&mut rest)?);
             }
+            let length = usize::try_from(u64::from_le_bytes(take(&mut rest)?)).ok()?;
+            greeting.refusal = String::from_utf8_lossy(rest.split_off(..length)?).into_owned();
             greeting.payload = rest.to_vec();
         }
         Some(greeting)
@@ -106,6 +114,8 @@ fn take<const COUNT: usize>(bytes: &mut &[u8]) -> Option<[u8; COUNT]> {
 #[derive(Default)]
 pub(super) struct Roll {
     first: Option<Greeting>,
+    /// The process of lowest rank that cannot take part, and why.
+    refused: Option<(Rank, String)>,
     /// The processes by rank.
     processes: BTreeMap<Rank, u32>,
     /// The ranks by process.
@@ -115,7 +125,11 @@ pub(super) struct Roll {
 impl Roll {
     /// Adds a process. Fails if it cannot be in one job with the others.
     pub(super) fn add(&mut self, one: &Greeting) -> Result<(), MeetError> {
-        ensure_fit(self.first.get_or_insert_with(|| one.clone()), one)?;
+        if one.refusal.is_empty() {
+            ensure_fit(self.first.get_or_insert_with(|| one.clone()), one)?;
+        } else if self.refused.as_ref().is_none_or(|(first, _)| one.rank < *first) {
+            self.refused = Some((one.rank, one.refusal.clone()));
+        }
         let (rank, process) = (one.rank, one.process);
         if let Some(other) = self.ranks.insert(process, rank) {
             let ranks = [other.min(rank), other.max(rank)];
@@ -125,6 +139,12 @@ impl Roll {
             Some(other) => Err(MeetError::Taken { rank, processes: [other, process] }),
             None => Ok(()),
         }
+    }
+
+    /// Fails if a process cannot take part. All have come, or no more will.
+    pub(super) fn ensure_able(&self) -> Result<(), MeetError> {
+        let refused = self.refused.clone();
+        refused.map_or(Ok(()), |(rank, reason)| Err(MeetError::Refused { rank, reason }))
     }
 
     /// Returns the number of processes.
@@ -170,20 +190,36 @@ pub(super) mod tests {
             started: 7,
             place: [1, 2, 3, 4],
             descriptor: 9,
+            refusal: String::new(),
             payload: b"payload".to_vec(),
         }
     }
 
     #[test]
     fn encoded_greeting_is_decoded() {
-        let own = greeting(2, 3);
-        assert_eq!(Greeting::decode(&own.encode()), Some(own.clone()));
+        let able = greeting(2, 3);
+        let own = Greeting { refusal: "no memory".to_owned(), ..able.clone() };
+        for one in [&able, &own] {
+            assert_eq!(Greeting::decode(&one.encode()).as_ref(), Some(one));
+        }
         let other = Greeting { layout: LAYOUT ^ 2, version: "9.8.7".to_owned(), ..own };
         let known = Greeting::decode(&other.encode()).expect("its first fields");
         assert_eq!((known.named(), &*known.version), (other.named(), "9.8.7"));
         for bytes in [&b""[..], b"consort2", &other.encode()[..40]] {
             assert_eq!(Greeting::decode(bytes), None);
         }
+    }
+
+    #[test]
+    fn refusal_of_lowest_rank_is_the_reason() {
+        let mut roll = Roll::default();
+        for (rank, refusal) in [(2, "no files"), (0, ""), (1, "no memory")] {
+            let place = if refusal.is_empty() { [1, 2, 3, 4] } else { [0; 4] };
+            let one = Greeting { refusal: refusal.to_owned(), place, ..greeting(rank, 3) };
+            roll.add(&one).expect("facts that fit, or are unknown");
+        }
+        let reason = "no memory".to_owned();
+        assert_eq!(roll.ensure_able(), Err(MeetError::Refused { rank: Rank(1), reason }));
     }
 
     #[test]

@@ -280,6 +280,7 @@ impl Host<'_> {
             come.iter().try_for_each(|greeting| roll.add(greeting))?;
             let have_all_come = roll.count() == own.pes as usize;
             if left.is_none() && !have_all_come {
+                roll.ensure_able()?;
                 let (name, missing, limit) =
                     (self.name.to_owned(), roll.missing(own.pes), self.limit);
                 return Err(MeetError::Late { name, missing, limit });

@@ -23,6 +23,7 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::exit_in_the_program", ends),
         Trial::test("meeting::stale_name", stale_name),
         Trial::test("meeting::process_without_memory", process_without_memory),
+        Trial::test("meeting::process_that_cannot_begin", process_that_cannot_begin),
     ]
 }
 
@@ -114,4 +115,27 @@ fn process_without_memory() -> Result<(), Failed> {
         return Err(format!("{output:?}").into());
     }
     first.ended().fails(&["PE 1 failed: it could not begin the job: its own error says why"])
+}
+
+/// A process that fails before it has met the others says so, and they do not wait for it.
+fn process_that_cannot_begin() -> Result<(), Failed> {
+    for (script, words) in [
+        ("ulimit -f 0; \"$0\" \"$@\"", "PE 0 cannot take part: "),
+        ("CONSORT_SEGMENT=paper \"$0\" \"$@\"", "CONSORT_SEGMENT"),
+    ] {
+        let name = new_name();
+        let second = start(&name, [1, 3], LONG, &["sums"]);
+        let third = start(&name, [2, 3], LONG, &["sums"]);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", script]).arg(env::current_exe()?);
+        limited.args([MEETS, "0", "3", &name, "60000", "sums"]);
+        let output = limited.output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() || !text.contains(words) {
+            return Err(format!("{output:?}").into());
+        }
+        second.ended().fails(&["PE 0 cannot take part: ", words])?;
+        third.ended().fails(&["PE 0 cannot take part: ", words])?;
+    }
+    Ok(())
 }
