@@ -27,7 +27,7 @@ impl JobBuilder {
             return Err(CallError::RankOutOfRange { rank, pes: self.pes }.into());
         }
         if let Err(error) = self.read_environment(pes) {
-            // The others need not wait for this process. Their error names it, and this one is own.
+            // The others fail with this reason, because they would wait for this process.
             let _ = meet((rank, pes), rendezvous, Err(error.to_string()));
             return Err(error);
         }

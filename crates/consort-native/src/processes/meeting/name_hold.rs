@@ -22,7 +22,7 @@ use crate::{
     roster::{Entry, Roster},
     system::socket,
 };
-use consort_machine::system::fork::in_children_once;
+use consort_machine::system::fork::{hold_forks, in_children_once};
 
 /// The message to a process that comes when the job is complete.
 pub(super) const IN_USE: u8 = 4;
@@ -46,6 +46,8 @@ impl Hold {
     pub(super) fn take(name: &str) -> io::Result<Self> {
         static REGISTERED: Once = Once::new();
         in_children_once(&REGISTERED, close_all);
+        // A child that is forked before the socket is in the list would not close its copy.
+        let _held = hold_forks();
         let listener = socket::listen(name)?;
         Ok(Self(HELD.enter(Held { listener, is_closed: AtomicBool::new(false) })))
     }
