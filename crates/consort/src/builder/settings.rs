@@ -76,5 +76,29 @@ pub(super) fn cores_of(all: impl Iterator<Item = (u32, [u64; MASK])> + Clone) ->
         union.iter_mut().zip(mask).for_each(|(all, own)| *all |= own);
     }
     let (cores, own) = all.into_iter().next().map_or((1, 1), |(cores, own)| (cores, count(&own)));
-    (cores * count(&union) / own).max(1) as usize
+    // The product does not fit 32 bits if a process says that it may use very many cores.
+    let all = u64::from(cores) * u64::from(count(&union)) / u64::from(own);
+    usize::try_from(all).unwrap_or(usize::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_those_of_one_process_in_proportion_to_all_processors() {
+        let mask = |words: [u64; 2]| {
+            let mut mask = [0; MASK];
+            mask[..2].copy_from_slice(&words);
+            mask
+        };
+        let of = |all: &[(u32, [u64; MASK])]| cores_of(all.iter().copied());
+        assert_eq!(of(&[]), 1);
+        assert_eq!(of(&[(2, mask([0b1111, 0])), (2, mask([0b1111, 0]))]), 2);
+        assert_eq!(of(&[(2, mask([0b1111, 0])), (2, mask([0, 0b1111]))]), 4);
+        assert_eq!(of(&[(0, mask([0, 0]))]), 1);
+        let most = u32::MAX as usize;
+        assert_eq!(of(&[(u32::MAX, mask([u64::MAX, u64::MAX]))]), most);
+        assert_eq!(of(&[(u32::MAX, mask([1, 0])), (1, mask([2, 0]))]), 2 * most);
+    }
 }
