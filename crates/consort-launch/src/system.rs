@@ -20,7 +20,7 @@ use std::{
     thread,
 };
 
-use consort_machine::advice::of_call;
+use consort_machine::{advice::of_call, system::signals::without_signals};
 use libc::{c_int, signalfd_siginfo};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
@@ -200,18 +200,11 @@ pub(crate) fn await_waiter(waits: &AtomicBool) {
 /// Waits, by `join`, for the end of a thread that replaces this one: it receives the signals
 /// meanwhile. Announces the wait by `waits`.
 pub(crate) fn wait_for<R>(join: impl FnOnce() -> R, waits: &AtomicBool) -> R {
-    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: it initializes the set.
-    unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is initialized, and there is room for the old one.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
-    // Release: pairs with the acquire in `await_waiter`. After this, the thread only waits.
-    waits.store(true, Release);
-    let ended = join();
-    // SAFETY: the set is initialized, and the old one is not requested.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut()) };
-    ended
+    without_signals(|| {
+        // Release: pairs with the acquire in `await_waiter`. After this, the thread only waits.
+        waits.store(true, Release);
+        join()
+    })
 }
 
 /// Fails if this process has other threads, except those that only wait for this one.

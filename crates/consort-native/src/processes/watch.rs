@@ -5,21 +5,33 @@
 //! end is noticed by the nearest process before it that still runs, with one descriptor a process.
 //!
 //! A thread does this. When its process leaves the job before others, it stays until all have ended
-//! their programs, because nobody else watches the next process.
+//! their programs, because nobody else watches the next process. It blocks all signals, so that the
+//! program's handlers run only on the program's threads. No error ends it, except that the program
+//! has closed its descriptors.
 
 use std::{
-    io::{self, PipeReader, PipeWriter, Write as _},
-    os::fd::{AsFd, BorrowedFd},
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
     sync::{Arc, atomic::Ordering::SeqCst},
     thread,
     time::Duration,
 };
 
 use consort_fabric::Rank;
-use consort_machine::{advice::of_thread, system::fork::stay_loaded, token::ProcessToken};
+use consort_machine::{
+    advice::{of_call, of_thread},
+    system::{fork::stay_loaded, signals::without_signals},
+    token::ProcessToken,
+};
 
 use super::{control_file::ControlFile, meeting::name_hold::Hold, process_end::ProcessEnd};
-use crate::system::watch::{WatchedProcess, wait_readable};
+use crate::system::{
+    socket,
+    watch::{WatchedProcess, wait_readable},
+};
 
 /// How often the thread looks for what no descriptor reports.
 const LOOK: Duration = Duration::from_millis(100);
@@ -35,7 +47,8 @@ pub(super) struct Identity {
 pub(super) struct Watch {
     control: Arc<ControlFile>,
     own: Rank,
-    leaves: PipeWriter,
+    /// A socket and not a pipe, because a write to a pipe that nobody reads raises a signal.
+    leaves: UnixStream,
     process: ProcessToken,
 }
 
@@ -46,7 +59,7 @@ struct Watcher {
     /// The processes by rank.
     all: Vec<Identity>,
     /// Readable when the process has left the job. `None` after that.
-    has_left: Option<PipeReader>,
+    has_left: Option<UnixStream>,
     /// The name of the job, if this process has it.
     name: Option<Hold>,
 }
@@ -55,19 +68,21 @@ impl Watch {
     /// Starts to watch, in a thread.
     ///
     /// # Errors
-    /// When the system has no pipe or no thread, with its advice.
+    /// When the system has no socket or no thread, with its advice.
     pub(super) fn start(
         control: &Arc<ControlFile>,
         own: Rank,
         all: Vec<Identity>,
         name: Option<Hold>,
     ) -> Result<Self, String> {
-        let (has_left, leaves) = io::pipe().map_err(|error| format!("pipe: {error}"))?;
+        let pair = UnixStream::pair();
+        let (has_left, leaves) = pair.map_err(|error| of_call("socketpair", &error).to_string())?;
         let watcher =
             Watcher { control: Arc::clone(control), own, all, has_left: Some(has_left), name };
         stay_loaded(); // the thread may outlive a plug-in that is unloaded
         let thread = thread::Builder::new().name("consort watch".to_owned());
-        thread.spawn(move || watcher.run()).map_err(|error| of_thread(&error))?;
+        let started = without_signals(|| thread.spawn(move || watcher.run()));
+        started.map_err(|error| of_thread(&error))?;
         let process = ProcessToken::current();
         Ok(Self { control: Arc::clone(control), own, leaves, process })
     }
@@ -84,7 +99,7 @@ impl Drop for Watch {
             self.control.lose(self.own, ProcessEnd::Withdrawn);
         }
         // If the thread has ended, nobody reads.
-        let _ = self.leaves.write(&[0]);
+        let _ = socket::send(&self.leaves, &[0]);
     }
 }
 
@@ -107,7 +122,14 @@ impl Watcher {
             }
         }
         // Nobody is left to be watched, but the name is held until this process leaves.
-        while self.has_left.is_some() && self.wait(None, None).is_ok() {}
+        while self.has_left.is_some() {
+            match self.wait(None, None) {
+                Err(error) if error.raw_os_error() == Some(libc::EBADF) => return,
+                // The process may have too many open files to turn another one away.
+                Err(_) => thread::sleep(LOOK),
+                Ok(()) => {}
+            }
+        }
     }
 
     /// Returns the next process that is not known to have ended. `None` if there is no other.

@@ -18,7 +18,6 @@ use std::{
     io,
     marker::PhantomData,
     mem,
-    ptr::null_mut,
     sync::{
         Once, OnceLock,
         atomic::{
@@ -32,7 +31,7 @@ use std::{
 
 use libc::sigset_t;
 
-use super::library;
+use super::{library, signals};
 
 /// Functions that copy static variables around a fork.
 pub struct StaticCopies {
@@ -69,23 +68,6 @@ thread_local! {
 const fn no_signals() -> sigset_t {
     // SAFETY: an all-zero set is valid, and empty.
     unsafe { mem::zeroed() }
-}
-
-/// Blocks all signals of the thread.
-fn block_signals() {
-    let (mut all, mut before) = (no_signals(), no_signals());
-    // SAFETY: the set is a local variable.
-    unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: both sets are local variables.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    BLOCKED.set(before);
-}
-
-/// Restores the thread's signal mask.
-fn unblock_signals() {
-    let before = BLOCKED.get();
-    // SAFETY: the set is a local variable.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
 }
 
 /// The longest time that a fork waits for holds, and a hold for forks. After that the fork or the
@@ -150,7 +132,7 @@ extern "C" fn before() {
     while HELD.load(SeqCst) > OWN.get() && begun.elapsed() < LONGEST {
         thread::sleep(PAUSE);
     }
-    block_signals();
+    BLOCKED.set(signals::block());
     if let Some(copies) = COPIES.get() {
         (copies.before)();
     }
@@ -163,7 +145,7 @@ extern "C" fn in_parent() {
     if let Some(copies) = COPIES.get() {
         (copies.in_parent)();
     }
-    unblock_signals();
+    signals::restore(&BLOCKED.get());
     FORKING.fetch_sub(1, SeqCst);
 }
 
@@ -180,7 +162,7 @@ extern "C" fn in_child() {
     // Relaxed: as above.
     FORKS.store(FORKS.load(Relaxed).wrapping_add(1), Relaxed);
     WORK.iter().filter_map(OnceLock::get).for_each(|work| work());
-    unblock_signals();
+    signals::restore(&BLOCKED.get());
 }
 
 /// Registers the functions above. Unloading a library removes its registration. There is no lock,

@@ -8,6 +8,7 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
 mod library;
+pub mod signals;
 #[cfg(not(loom))]
 pub mod thread_exit;
 pub mod usage;

@@ -134,7 +134,22 @@ pub(crate) unsafe fn close(listener: &UnixListener) {
 mod tests {
     use std::thread;
 
+    use consort_sandbox::children;
+
     use super::*;
+
+    /// Programs in C do not ignore the signal of a broken pipe, as this one does.
+    #[test]
+    fn send_to_a_closed_end_raises_no_signal() {
+        children::run("a send", || {
+            // SAFETY: this child has one thread, and ends soon.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+            let (one, other) = UnixStream::pair().expect("a pair");
+            drop(other);
+            let error = send(&one, &[0]).expect_err("nobody receives");
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        });
+    }
 
     /// A peer that sends or receives a little now and then does not extend the time.
     #[test]

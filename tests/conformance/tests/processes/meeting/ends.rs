@@ -24,6 +24,8 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::stale_name", stale_name),
         Trial::test("meeting::process_without_memory", process_without_memory),
         Trial::test("meeting::process_that_cannot_begin", process_that_cannot_begin),
+        Trial::test("meeting::process_that_can_open_no_file", process_that_can_open_no_file),
+        Trial::test("meeting::handlers_run_on_threads_of_the_program", handlers_run_elsewhere),
     ]
 }
 
@@ -138,4 +140,14 @@ fn process_that_cannot_begin() -> Result<(), Failed> {
         third.ended().fails(&["PE 0 cannot take part: ", words])?;
     }
     Ok(())
+}
+
+/// A process that can open no file still has its name, and later turns others away.
+fn process_that_can_open_no_file() -> Result<(), Failed> {
+    all_work(&[start(&new_name(), [0, 1], SHORT, &["full"]).ended()], "done")
+}
+
+/// The library's thread blocks all signals.
+fn handlers_run_elsewhere() -> Result<(), Failed> {
+    all_work(&start_all(2, &["masked"]), "done")
 }

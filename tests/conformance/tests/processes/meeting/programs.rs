@@ -3,6 +3,7 @@
 use std::{
     env, fs,
     io::{self, Read as _, Write as _},
+    iter,
     path::{Path, PathBuf},
     process::{self, ExitCode},
     thread,
@@ -15,9 +16,9 @@ use consort::{
     symmetric::{Signal, Until},
 };
 use consort_sandbox::children;
-use rustix::process::{Pid, Signal as Kill, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal as Kill, getrlimit, kill_process, setrlimit};
 
-use super::running::{LONG, MEETS, SOON};
+use super::running::{LONG, MEETS, SOON, start};
 use crate::{
     early_ends::be_busy,
     public::{play, programs},
@@ -52,6 +53,8 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         ["ends"] => end_early(job(name), rank),
         ["waits"] => job(name).run(wait_for_input).map(drop),
         ["heap", bytes] => job(name).heap_bytes(bytes.parse().expect("bytes")).run(sums).map(drop),
+        ["full"] => fill_files(job(name), name, limit),
+        ["masked"] => look_at_signals(job(name)),
         ["pool"] => job(name).pool().map(drop),
         _ => panic!("unknown program"),
     };
@@ -230,4 +233,46 @@ fn wait_for_input(pe: &Pe) -> Result<()> {
     io::stdout().flush().expect("an output");
     io::stdin().read_to_end(&mut Vec::new()).expect("an input");
     pe.world().barrier()
+}
+
+/// Keeps the name of a job while this process can open no file.
+fn fill_files(job: JobBuilder, name: &str, limit: Duration) -> Result<()> {
+    let job = job.build()?;
+    let before = getrlimit(Resource::Nofile);
+    let other = || start(name, [0, 1], limit, &["sums"]);
+    let comes = other();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..before }).expect("a lower limit");
+    let files: Vec<fs::File> = iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
+    thread::sleep(limit * 2);
+    drop(files);
+    setrlimit(Resource::Nofile, before).expect("the limit from before");
+    for one in [comes, other()] {
+        assert!(one.ended().fails(&["by a job that is complete"]).is_ok(), "it has the name");
+    }
+    println!("done");
+    drop(job);
+    Ok(())
+}
+
+/// Looks at the signals that the library's threads block.
+fn look_at_signals(job: JobBuilder) -> Result<()> {
+    job.run(|pe| {
+        pe.world().barrier()?;
+        let threads = fs::read_dir("/proc/self/task").expect("threads").flatten();
+        let read = |thread: &fs::DirEntry, file| {
+            fs::read_to_string(thread.path().join(file)).unwrap_or_default()
+        };
+        let watch = threads.filter(|one| read(one, "comm").trim() == "consort watch");
+        for thread in watch {
+            let status = read(&thread, "status");
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t"));
+            let blocked = blocked.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+            // No thread can block signals 9 and 19, and the C library keeps 32 and 33.
+            let can_come = !blocked.unwrap_or(0) & !(1 << 8 | 1 << 18 | 3 << 31);
+            assert_eq!(can_come, 0, "signals that are not blocked");
+            println!("done");
+        }
+        pe.world().barrier()
+    })
+    .map(drop)
 }
