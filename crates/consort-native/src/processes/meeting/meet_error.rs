@@ -114,7 +114,7 @@ impl fmt::Display for MeetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exchange(text) => write!(f, "the processes of the job did not meet: {text}"),
-            Self::Told(text) => f.write_str(text),
+            Self::Told(text) | Self::Name(text) => f.write_str(text),
             Self::Count { got, pes } => write!(
                 f,
                 "the exchange returned the bytes of {got} processes, but the job has {pes} PEs: \
@@ -124,7 +124,6 @@ impl fmt::Display for MeetError {
                 "the exchange returned bytes that no process of the job has sent: return each \
                  process's bytes unchanged, and those of one exchange at a time",
             ),
-            Self::Name(why) => write!(f, "the job cannot have this name: {why}"),
             Self::Late { name, missing, limit } => write!(
                 f,
                 "{} did not come within {limit:?} to the job named `{name}`: start one process \
@@ -179,8 +178,8 @@ impl fmt::Display for MeetError {
             ),
             Self::Apart { processes: [one, other], fact } => write!(
                 f,
-                "PE {} (process {}) and PE {} (process {}) share no memory, because the {fact} of \
-                 each is another one: start all as one user of one machine, in the same namespaces",
+                "PE {} (process {}) and PE {} (process {}) cannot be in one job, because each has \
+                 another {fact}: start all as one user of one machine, in the same namespaces",
                 one.0, one.1, other.0, other.1
             ),
             Self::Settings { what, settings: [one, other] } => write!(

@@ -103,8 +103,9 @@ impl NamedExchange {
     /// When the name is empty, or too long.
     pub fn new(name: &str, limit: Duration) -> Result<Self, MeetError> {
         if name.is_empty() || name.len() > MOST_NAME || name.contains('\0') {
-            let why =
-                format!("`{name}` has {} bytes, and 1 to {MOST_NAME} are allowed", name.len());
+            let why = format!(
+                "invalid name {name:?} of a job: use 1 to {MOST_NAME} bytes, none of them zero"
+            );
             return Err(MeetError::Name(why));
         }
         let until = Instant::now() + limit.min(FOREVER);
@@ -117,15 +118,18 @@ impl NamedExchange {
 
     /// Becomes the host, or the guest of the process that is.
     fn begin(&mut self, own: &[u8]) -> Result<Role, MeetError> {
-        let failed =
-            |what: &str, error: &io::Error| MeetError::Exchange(format!("{what}: {error}"));
+        let failed = |what: &str, error: &io::Error| {
+            MeetError::Exchange(format!("{what} the name `{}`: {error}", self.name))
+        };
         loop {
             match Hold::take(&self.socket_name()) {
                 Ok(taken) => return Ok(Role::Host { taken, guests: Vec::new() }),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-                Err(error) => return Err(failed("listening on a socket", &error)),
+                Err(error) => return Err(failed("cannot take", &error)),
             }
-            let reached = self.reach(own).map_err(|error| failed("reaching the host", &error))?;
+            let reached = self.reach(own);
+            let reached = reached
+                .map_err(|error| failed("cannot connect to the process that has", &error))?;
             let late = match reached {
                 Reached::Welcome(host, Peer { process, .. }) => {
                     return Ok(Role::Guest { host, process });
@@ -146,7 +150,11 @@ impl NamedExchange {
     }
 
     fn host_is_silent(&self) -> MeetError {
-        MeetError::Exchange(format!("the process that has the name `{}` does not reply", self.name))
+        let (name, limit) = (&self.name, self.limit);
+        MeetError::Exchange(format!(
+            "the process that has the name `{name}` did not reply within {limit:?}: end it, or \
+             choose another name"
+        ))
     }
 
     /// Tries to become a guest, and to send the first frame.
@@ -177,6 +185,13 @@ impl NamedExchange {
 
 impl Exchange for NamedExchange {
     fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, MeetError> {
+        if own.len() > MOST_FRAME {
+            return Err(MeetError::Exchange(format!(
+                "this process has {} bytes for the others, and at most {MOST_FRAME} are allowed: \
+                 shorten the settings of the job",
+                own.len()
+            )));
+        }
         let mut is_first = false;
         if matches!(self.role, Role::New) {
             is_first = true;
@@ -199,9 +214,9 @@ impl Exchange for NamedExchange {
                     })
                 })
             }
-            Role::New | Role::Ended => {
-                Err(MeetError::Exchange("an earlier exchange has failed".to_owned()))
-            }
+            Role::New | Role::Ended => Err(MeetError::Exchange(
+                "an earlier exchange has failed: launch the job again".to_owned(),
+            )),
         };
         if gathered.is_err() {
             self.role = Role::Ended;
@@ -306,11 +321,14 @@ impl Host<'_> {
             if is_complete(guests, left)? {
                 return Ok(());
             }
-            let failed = |error: io::Error| MeetError::Exchange(error.to_string());
+            let failed = |error: io::Error| {
+                let name = self.name;
+                MeetError::Exchange(format!("cannot wait for the others at `{name}`: {error}"))
+            };
             let Some(left) = left else {
                 let late = guests.iter().find(|guest| !guest.is_ready());
                 return Err(late.map_or(MeetError::Garbled, |guest| {
-                    let reason = "its process does not reply".to_owned();
+                    let reason = format!("its process did not reply within {:?}", self.limit);
                     MeetError::Refused { rank: guest.rank.unwrap_or(Rank(0)), reason }
                 }));
             };
@@ -391,9 +409,6 @@ fn length_of<T>(list: &[T]) -> u32 {
 }
 
 fn send_frame(host: &mut TimedStream<'_>, frame: &[u8]) -> io::Result<()> {
-    if frame.len() > MOST_FRAME {
-        return Err(io::Error::other("more bytes than processes may exchange"));
-    }
     let mut message = length_of(frame).to_le_bytes().to_vec();
     message.extend(frame);
     host.write_all(&message)

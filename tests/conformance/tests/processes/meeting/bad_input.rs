@@ -96,7 +96,7 @@ fn names_that_cannot_be() -> Result<(), Failed> {
     for name in [String::new(), "x".repeat(91), "a\0b".to_owned()] {
         let ended = Job::processes(Rank(0), 1, Rendezvous::name(name)).run(|_| Ok(()));
         let error = ended.expect_err("no such name").to_string();
-        if !error.contains("1 to 90 are allowed") {
+        if !error.contains("of a job: use 1 to 90 bytes") {
             return Err(error.into());
         }
     }
@@ -252,7 +252,7 @@ fn two_namespaces() -> Result<(), Failed> {
     let mut outer = Command::new("unshare");
     outer.args(["-p", "-f"]).arg(inner.get_program()).args(inner.get_args());
     outer.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let words = ["share no memory, because the PID namespace"];
+    let words = ["cannot be in one job, because each has another PID namespace"];
     spawn(outer).ended().fails(&words)?;
     first.ended().fails(&words)
 }
