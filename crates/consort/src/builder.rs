@@ -167,9 +167,9 @@ impl Job {
     /// others return an error within a second. No file is left behind, no matter when a process
     /// ends.
     ///
-    /// The processes must belong to one user, and be in the same namespaces of processes and users;
-    /// otherwise none of them launches the job. They must have the same version of Consort and the
-    /// same configuration.
+    /// The processes must belong to one user, and be in the same namespaces of processes, users and
+    /// times; otherwise none of them launches the job. They must have the same version of Consort
+    /// and the same configuration.
     ///
     /// Start this program once for each rank from 0 to 3:
     ///

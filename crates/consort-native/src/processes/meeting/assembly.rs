@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     exchange::Exchange,
-    greeting::{Greeting, Roll},
+    greeting::{Facts, Greeting, Roll},
     meet_error::MeetError,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub struct Meeting {
 #[derive(Default)]
 struct Ready {
     started: u64,
-    place: [u64; 4],
+    place: Facts,
     created: Option<ControlFile>,
 }
 
@@ -46,7 +46,9 @@ impl Ready {
     /// Prepares this process, which becomes PE `own`. Fails with the reason why it cannot.
     fn new(own: Rank, pes: u32) -> Result<Self, String> {
         let unread = |error: io::Error| format!("cannot read /proc: {error}");
-        let (started, place) = (own_start().map_err(unread)?, system::place().map_err(unread)?);
+        let started = own_start().map_err(unread)?;
+        let [user, machine, processes, users] = system::place().map_err(unread)?;
+        let place = [user, machine, processes, users, system::time_namespace()];
         let create = |_| ControlFile::create(pes, 1, Binding::default());
         let created = Some(own).filter(|own| own.0 == 0).map(create).transpose();
         Ok(Self { started, place, created: created.map_err(|error| error.to_string())? })

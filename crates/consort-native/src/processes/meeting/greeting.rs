@@ -16,7 +16,13 @@ const MAGIC: [u8; 8] = *b"consort1";
 const VERSION: usize = 24;
 
 /// The names of the facts that must be equal in processes that share memory.
-const FACTS: [&str; 4] = ["user", "machine", "PID namespace", "user namespace"];
+///
+/// The system shows a process's start in the time of the reader's namespace, so processes of two
+/// time namespaces would take each other for ended.
+const FACTS: [&str; 5] = ["user", "machine", "PID namespace", "user namespace", "time namespace"];
+
+/// Hashes of the facts about where a process runs, in the order of their names.
+pub(super) type Facts = [u64; FACTS.len()];
 
 /// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +34,8 @@ pub(super) struct Greeting {
     /// The process's number, and when it started.
     pub(super) process: u32,
     pub(super) started: u64,
-    /// The facts about where the process runs, in the order of [`FACTS`].
-    pub(super) place: [u64; FACTS.len()],
+    /// The facts about where the process runs.
+    pub(super) place: Facts,
     /// The descriptor of the control file, in the process of PE 0.
     pub(super) descriptor: u32,
     /// Why the process cannot take part; empty if it can. If it cannot, its place and its start may
@@ -78,7 +84,7 @@ impl Greeting {
             pes,
             process,
             started: 0,
-            place: [0; FACTS.len()],
+            place: Facts::default(),
             descriptor: 0,
             refusal: String::new(),
             payload: Vec::new(),
@@ -188,7 +194,7 @@ pub(super) mod tests {
             pes,
             process: 100 + rank,
             started: 7,
-            place: [1, 2, 3, 4],
+            place: [1, 2, 3, 4, 5],
             descriptor: 9,
             refusal: String::new(),
             payload: b"payload".to_vec(),
@@ -214,7 +220,7 @@ pub(super) mod tests {
     fn refusal_of_lowest_rank_is_the_reason() {
         let mut roll = Roll::default();
         for (rank, refusal) in [(2, "no files"), (0, ""), (1, "no memory")] {
-            let place = if refusal.is_empty() { [1, 2, 3, 4] } else { [0; 4] };
+            let place = if refusal.is_empty() { [1, 2, 3, 4, 5] } else { [0; 5] };
             let one = Greeting { refusal: refusal.to_owned(), place, ..greeting(rank, 3) };
             roll.add(&one).expect("facts that fit, or are unknown");
         }

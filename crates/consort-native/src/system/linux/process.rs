@@ -81,6 +81,12 @@ pub(crate) fn place() -> io::Result<[u64; 4]> {
     Ok([effective_user().into(), hash(&machine), hash(&processes), hash(&users)])
 }
 
+/// Returns a hash of the time namespace of this process.
+pub(crate) fn time_namespace() -> u64 {
+    // A kernel without such namespaces has one time.
+    hash(&fs::read_link("/proc/self/ns/time").ok())
+}
+
 fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -212,7 +212,7 @@ fn can_be_others() -> bool {
     };
     let can = env::current_exe()
         .is_ok_and(|own| is_well(Command::new(own).arg("--list").uid(NOBODY)))
-        && is_well(Command::new("unshare").args(["-p", "-f", "true"]));
+        && is_well(Command::new("unshare").args(["-p", "-T", "-f", "true"]));
     if !can {
         println!("skipped: only root may start processes of other users and namespaces");
     }
@@ -246,13 +246,18 @@ fn two_namespaces() -> Result<(), Failed> {
     if !can_be_others() {
         return Ok(());
     }
-    let name = new_name();
-    let first = start(&name, [0, 2], LONG, &["sums"]);
-    let inner = command(&name, [1, 2], LONG, &["sums"]);
-    let mut outer = Command::new("unshare");
-    outer.args(["-p", "-f"]).arg(inner.get_program()).args(inner.get_args());
-    outer.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let words = ["cannot be in one job, because each has another PID namespace"];
-    spawn(outer).ended().fails(&words)?;
-    first.ended().fails(&words)
+    for (option, words) in [
+        ("-p", "cannot be in one job, because each has another PID namespace"),
+        ("-T", "cannot be in one job, because each has another time namespace"),
+    ] {
+        let name = new_name();
+        let first = start(&name, [0, 2], LONG, &["sums"]);
+        let inner = command(&name, [1, 2], LONG, &["sums"]);
+        let mut outer = Command::new("unshare");
+        outer.args([option, "-f"]).arg(inner.get_program()).args(inner.get_args());
+        outer.stdout(Stdio::piped()).stderr(Stdio::piped());
+        spawn(outer).ended().fails(&[words])?;
+        first.ended().fails(&[words])?;
+    }
+    Ok(())
 }
