@@ -21,10 +21,11 @@ pub fn is_blank(value: &OsStr) -> bool {
 }
 
 /// The variables in which launchers other than `consort run` store the number of processes and the
-/// rank: Open MPI; MPICH and Intel MPI; Slurm.
-const LAUNCHERS: [[&str; 2]; 3] = [
+/// rank: Open MPI; MPICH and Intel MPI; `torchrun`; Slurm.
+const LAUNCHERS: [[&str; 2]; 4] = [
     ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
     ["PMI_SIZE", "PMI_RANK"],
+    ["WORLD_SIZE", "RANK"],
     ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
 ];
 

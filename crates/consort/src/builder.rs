@@ -134,6 +134,7 @@ impl Job {
     /// | by `consort run -n 4 program` | 4 processes; this is one of them |
     /// | by `mpirun -n 4 program` of an MPI | 4 processes, which may be on many machines |
     /// | the same, with `CONSORT_PES_PER_PROCESS=2` | 8; 2 are threads of this process |
+    /// | by `torchrun --nproc-per-node 4 program` or `srun -N 1 -n 4 program` | 4 processes of one machine: see [`Rendezvous::environment`] |
     /// | alone, with `CONSORT_PES=4` | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
@@ -454,7 +455,8 @@ impl JobBuilder {
     /// when the PEs are processes.
     pub fn pool(self) -> Result<Pool> {
         let is_process = matches!(self.start, Start::Processes(..));
-        if is_process || self.member()?.is_some() || self.started()?.is_some() {
+        let is_met = is_process || self.met_by_environment()?.is_some();
+        if is_met || self.member()?.is_some() || self.started()?.is_some() {
             return Err(LaunchError::PoolOfProcesses.into());
         }
         // The threads stay where they are when the job is created again.

@@ -1,5 +1,7 @@
 //! How processes that exist already find each other, to become the PEs of a job.
 
+mod environment;
+
 use std::{
     fmt,
     sync::{Arc, Mutex},
@@ -16,6 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// | --- | --- |
 /// | know the name of their job | [`Rendezvous::name`] |
 /// | can exchange bytes by a library that they use already | [`Rendezvous::all_gather`] |
+/// | have been started by `torchrun` or `srun`, on one machine | [`Rendezvous::environment`] |
 #[derive(Clone)]
 pub struct Rendezvous {
     way: Way,

@@ -15,6 +15,7 @@ use crate::{
     error::LaunchError,
     fabric::{Fabric, MOST_PES, ProcessShape, Sharing},
     ranks::{Placement, Ranks},
+    rendezvous::Rendezvous,
     run::{
         heap_bytes_of_environment, memory_of_environment, pes_of_environment, shape_of_environment,
         sharing_of_environment,
@@ -141,12 +142,25 @@ impl JobBuilder {
         if self.is_of_environment() { Ok(Member::here()?) } else { Ok(None) }
     }
 
+    /// Returns the job of several processes of this machine that another launcher has started, if
+    /// the environment decides and no MPI takes part.
+    pub(super) fn met_by_environment(&self) -> Result<Option<(Rank, usize, Rendezvous)>> {
+        if !self.is_of_environment() || self.member()?.is_some() || MpiProcess::here().is_some() {
+            return Ok(None);
+        }
+        Ok(Rendezvous::environment()?.filter(|(_, size, _)| *size > 1))
+    }
+
     fn is_of_environment(&self) -> bool {
         matches!(self.start, Start::Environment)
     }
 
     /// Starts the job on this process's PE, on processes that meet, or on threads.
     pub(super) fn start_at(mut self, joining: Option<Duration>) -> Result<Arc<Ranks>> {
+        if let Some((rank, size, rendezvous)) = self.met_by_environment()? {
+            self.pes = size;
+            self.start = Start::Processes(rank, rendezvous);
+        }
         let member = match self.start.clone() {
             Start::Processes(rank, rendezvous) => Some(self.meet(rank, &rendezvous, joining)?),
             _ => self.member()?,

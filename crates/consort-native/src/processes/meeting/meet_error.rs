@@ -94,6 +94,13 @@ pub enum MeetError {
         /// The fact in which they differ.
         fact: &'static str,
     },
+    /// Another launcher has started the processes on several machines, as far as it says.
+    Machines {
+        /// The launcher.
+        launcher: &'static str,
+        /// How to start them on one machine.
+        remedy: &'static str,
+    },
     /// A setting of the job is not the same in two processes.
     Settings {
         /// The setting.
@@ -181,6 +188,12 @@ impl fmt::Display for MeetError {
                 "PE {} (process {}) and PE {} (process {}) cannot be in one job, because each has \
                  another {fact}: start all as one user of one machine, in the same namespaces",
                 one.0, one.1, other.0, other.1
+            ),
+            Self::Machines { launcher, remedy } => write!(
+                f,
+                "`{launcher}` has started the processes of this job on several machines, and only \
+                 those of one machine can be a job without an MPI: {remedy}; or start the program \
+                 by the `mpirun` of an MPI"
             ),
             Self::Settings { what, settings: [one, other] } => write!(
                 f,

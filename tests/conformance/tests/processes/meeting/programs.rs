@@ -53,6 +53,9 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         ["ends"] => end_early(job(name), rank),
         ["waits"] => job(name).run(wait_for_input).map(drop),
         ["heap", bytes] => job(name).heap_bytes(bytes.parse().expect("bytes")).run(sums).map(drop),
+        ["environment"] => {
+            Job::from_env(1).run(sums).map(|sums| println!("sum {:?}", sums.into_vec()))
+        }
         ["full"] => fill_files(job(name), name, limit),
         ["masked"] => look_at_signals(job(name)),
         ["pool"] => job(name).pool().map(drop),

@@ -1,11 +1,14 @@
 //! The ways in which processes that meet are started, and what they then do.
 
-use std::{env, fs, process::Command};
+use std::{
+    env, fs,
+    process::{self, Command},
+};
 
 use consort_sandbox::seeds;
 use libtest_mimic::{Failed, Trial};
 
-use super::running::{LONG, all_work, new_name, start, start_all};
+use super::running::{Ended, LONG, Running, all_work, command, new_name, spawn, start, start_all};
 use crate::public::programs;
 
 /// The suite by numbers of PEs, with numbers of cases.
@@ -29,6 +32,9 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::name_is_free_while_a_child_lives", name_is_free_while_a_child_lives),
         Trial::test("meeting::forked_child_is_no_pe", forked_child_is_no_pe),
         Trial::test("meeting::threads_join", threads_join),
+        Trial::test("meeting::processes_of_torchrun", processes_of_torchrun),
+        Trial::test("meeting::processes_of_srun", processes_of_srun),
+        Trial::test("meeting::processes_of_several_machines", processes_of_several_machines),
     ];
     suite.chain(others).collect()
 }
@@ -75,4 +81,48 @@ fn forked_child_is_no_pe() -> Result<(), Failed> {
 
 fn threads_join() -> Result<(), Failed> {
     all_work(&start_all(2, &["joins"]), "sum 1")
+}
+
+/// Runs three processes with variables of a launcher: these, and their ranks.
+fn start_by(rank: &str, variables: &[(&str, &str)]) -> Vec<Ended> {
+    let start = |own: u32| {
+        let mut command = command("-", [0, 1], LONG, &["environment"]);
+        command.envs(variables.iter().copied()).env(rank, own.to_string());
+        spawn(command)
+    };
+    let all: Vec<Running> = (0..3).map(start).collect();
+    all.into_iter().map(Running::ended).collect()
+}
+
+fn processes_of_torchrun() -> Result<(), Failed> {
+    let port = process::id().to_string();
+    let mut variables =
+        vec![("WORLD_SIZE", "3"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", &*port)];
+    all_work(&start_by("RANK", &variables), "sum [3]")?;
+    // Each of them alone is a job of threads.
+    variables[0].1 = "1";
+    all_work(&start_by("ANYTHING", &[&variables[..], &[("RANK", "0")]].concat()), "sum [0]")
+}
+
+fn processes_of_srun() -> Result<(), Failed> {
+    let job = process::id().to_string();
+    let variables = [
+        ("SLURM_STEP_NUM_TASKS", "3"),
+        ("SLURM_STEP_NUM_NODES", "1"),
+        ("SLURM_JOB_ID", &*job),
+        ("SLURM_STEP_ID", "0"),
+    ];
+    all_work(&start_by("SLURM_PROCID", &variables), "sum [3]")
+}
+
+fn processes_of_several_machines() -> Result<(), Failed> {
+    let variables = [
+        ("SLURM_STEP_NUM_TASKS", "3"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_JOB_ID", "1"),
+        ("SLURM_STEP_ID", "0"),
+    ];
+    let all = start_by("SLURM_PROCID", &variables);
+    let words = ["`srun` has started", "on several machines", "by the `mpirun` of an MPI"];
+    all.iter().try_for_each(|ended| ended.fails(&words))
 }
