@@ -34,8 +34,10 @@ use libc::c_int;
 pub struct Membership {
     pub(crate) job: Arc<Job>,
     pub(crate) rank: Rank,
-    /// Whether a launcher has started this process.
+    /// Whether the PEs are processes, and no MPI has started them.
     pub(crate) is_launched: bool,
+    /// Whether `consort run` has started this process, and reports failures.
+    pub(crate) has_launcher: bool,
     /// The process that is this PE, as opposed to one that it has forked.
     pub(crate) process: ProcessToken,
     pub(crate) pes: u32,
@@ -120,7 +122,7 @@ pub(crate) fn exit(status: c_int) -> ! {
     unsafe { libc::exit(status) }
 }
 
-/// Returns the status of `shmem_global_exit`, if a peer with the same launcher has called it.
+/// Returns the status of `shmem_global_exit`, if a peer has called it and no MPI ends the others.
 fn ended_by_peer() -> Option<c_int> {
     let world = membership().filter(|world| world.is_launched)?;
     match world.job.failure()? {
@@ -236,9 +238,9 @@ fn fail_job(reason: &str, is_starting: bool) -> bool {
     own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });
     match own.job.failure() {
         Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => {
-            own.is_launched || rank != own.rank
+            own.has_launcher || rank != own.rank
         }
-        Some(_) => is_starting && own.is_launched,
+        Some(_) => is_starting && own.has_launcher,
         None => false,
     }
 }

@@ -4,7 +4,8 @@
 //! | --- | --- | --- |
 //! | a launcher | to the segment of all PEs, before the program | at the same time |
 //! | an MPI | to a file that near PEs find, before the program | in the first routine |
-//! | neither | not at all | in the first routine |
+//! | `torchrun`, `srun` | to a file that all PEs find, before the program | in the first routine |
+//! | none | not at all | in the first routine |
 
 use std::{
     ptr,
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Job, JobBuilder, JoinedPe, Rank};
+use consort::{Job, JobBuilder, JoinedPe, Rank, Rendezvous};
 use consort_fabric::environment::variable;
 use consort_machine::{BiasedMutex, ProcessToken, ThreadToken, in_children};
 use consort_native::{Failure, Member, SharedFile, Statics};
@@ -80,18 +81,24 @@ extern "C" fn construct() {
     if variable("CONSORT_LAUNCH").is_some() {
         failure::use_line_buffering();
         *begun = Some(begin());
-    } else if JobBuilder::processes_of_mpi().is_some() {
+    } else if JobBuilder::processes_of_mpi().is_some() || has_other_launcher() {
         failure::use_line_buffering();
         move_statics();
     }
+}
+
+/// Returns whether another launcher has started several processes, on one machine. If its variables
+/// cannot be used, the first routine reports that.
+fn has_other_launcher() -> bool {
+    matches!(Rendezvous::environment(), Ok(Some((_, size, _))) if size > 1)
 }
 
 /// The file that holds the static variables, and their size, including the place for read-only
 /// data; or the reason why they could not be moved.
 static MOVED: OnceLock<Result<(Arc<SharedFile>, usize), String>> = OnceLock::new();
 
-/// Moves the static variables to a file before the MPI is initialized, because the MPI starts other
-/// threads.
+/// Moves the static variables to a file before the job begins, because then other threads start: the
+/// MPI's, or the one that watches the other processes.
 fn move_statics() {
     let statics = Statics::of_program();
     if statics.can_move() {
@@ -112,11 +119,22 @@ fn begin() -> Result<StartedJob, String> {
     let member = Member::here().map_err(|error| error.to_string())?;
     let processes = JobBuilder::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
-    let number = member.as_ref().map_or(of_mpi.unwrap_or(1), |member| member.pes());
+    let of_other = match member.is_some() || of_mpi.is_some() {
+        true => None,
+        false => Rendezvous::environment().map_err(|error| error.to_string())?,
+    };
+    let of_other = of_other.filter(|(_, size, _)| *size > 1);
+    let is_launched = member.is_some() || of_other.is_some();
+    let own = of_other.as_ref().map_or(1, |(_, size, _)| u32::try_from(*size).unwrap_or(u32::MAX));
+    let number = member.as_ref().map_or(of_mpi.unwrap_or(own), |member| member.pes());
     let environment = environment::read(number)?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
-    let pes = if member.is_some() || of_mpi.is_some() { Job::from_env(1) } else { Job::threads(1) };
+    let pes = match of_other {
+        Some((rank, size, rendezvous)) => Job::processes(rank, size, rendezvous),
+        None if member.is_some() || of_mpi.is_some() => Job::from_env(1),
+        None => Job::threads(1),
+    };
     let pes =
         pes.heap_bytes(heap_bytes).heap_align(preferred_alignment(heap_bytes)).without_places();
     let (job, are_shared) = if of_mpi.is_some() {
@@ -128,13 +146,14 @@ fn begin() -> Result<StartedJob, String> {
                     .to_owned(),
             );
         }
-        let moved = MOVED.get().cloned().transpose()?;
-        let pes = match &moved {
-            Some((file, bytes)) => pes.statics_bytes(*bytes).statics_in(Arc::clone(file)),
-            None => pes,
-        };
+        let (pes, has_moved) = with_moved(pes)?;
         let job = pes.job_of_mpi().map_err(|error| error.to_string())?;
-        (job.ok_or("the MPI is no longer available")?, moved.is_some())
+        (job.ok_or("the MPI is no longer available")?, has_moved)
+    } else if member.is_none() && is_launched {
+        let (pes, has_moved) = with_moved(pes)?;
+        // No time limit, as below: the processes watch each other.
+        let job = pes.join_timeout(Duration::MAX).build().map_err(|error| error.to_string())?;
+        (job, has_moved)
     } else {
         let can_move = member.is_some() && statics.can_move();
         // No time limit: the launcher reports each process that ends, and a process may join late.
@@ -158,7 +177,8 @@ fn begin() -> Result<StartedJob, String> {
         own: Membership {
             job: native.clone(),
             rank,
-            is_launched: member.is_some(),
+            is_launched,
+            has_launcher: member.is_some(),
             process: ProcessToken::current(),
             pes: native.config().pes,
         },
@@ -182,6 +202,14 @@ fn begin() -> Result<StartedJob, String> {
     WORLD.store(ptr::from_ref(world).cast_mut(), Relaxed);
     failure::set_membership(Some(world));
     Ok(StartedJob { world, job, joined: Some(joined) })
+}
+
+/// Declares where the static variables are, if they have been moved. Returns whether they have.
+fn with_moved(pes: JobBuilder) -> Result<(JobBuilder, bool), String> {
+    Ok(match MOVED.get().cloned().transpose()? {
+        Some((file, bytes)) => (pes.statics_bytes(bytes).statics_in(file), true),
+        None => (pes, false),
+    })
 }
 
 /// Joins the job, and returns the team of all PEs.

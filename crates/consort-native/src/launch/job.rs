@@ -16,7 +16,7 @@ use super::{
     failure::Failure,
     form::{self, SegmentForm},
     layout::SegmentLayout,
-    memory::JobMemory,
+    memory::{JobMemory, STATICS},
     reason,
     sites::Sites,
 };
@@ -163,7 +163,13 @@ impl Job {
         })?;
         form.advise(&config, &segment);
         let backing = Backing::File(Arc::new(joined.again()));
-        let memory = JobMemory { config, form, segment, backing };
+        let mut memory = JobMemory { config, form, segment, backing };
+        for (pe, file) in member.take_statics() {
+            memory.place_statics(pe, &file).map_err(|error| {
+                let reason = MemoryError::of("mmap", STATICS, memory.config.statics_bytes, &error);
+                form::refused(&memory.config, reason)
+            })?;
+        }
         let job = Self::over(memory, Some(joined), None)?;
         // The launcher fails the jobs that it finds. If a process ended before the launcher could
         // find this job, fail it here.

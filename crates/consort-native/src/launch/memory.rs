@@ -30,6 +30,9 @@ use crate::{
 };
 use consort_machine::{sync::asymmetric, token::ProcessToken};
 
+/// The name of static variables in errors.
+pub(crate) const STATICS: &str = "the program's static variables";
+
 /// The memory of a job, as one process sees it.
 pub struct JobMemory {
     pub(super) config: Config,

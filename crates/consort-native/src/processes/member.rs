@@ -4,9 +4,9 @@ use std::{
     fmt,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
-    process,
+    mem, process,
     sync::{
-        Arc, Once, OnceLock,
+        Arc, Mutex, Once, OnceLock, PoisonError,
         atomic::{
             AtomicU64,
             Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     directory::blocks::HeapError,
+    launch::memory::SharedFile,
     segment::{
         backing::{self, GrowableFile},
         memory_error::MemoryError,
@@ -143,6 +144,8 @@ pub struct Member {
     control: Arc<ControlFile>,
     rank: Rank,
     process: ProcessToken,
+    /// The files with the static variables of PEs, until a launch takes them.
+    statics: Mutex<Vec<(Rank, SharedFile)>>,
     /// Dropped when the process leaves the job.
     _on_leave: Option<OnRelease>,
 }
@@ -215,12 +218,17 @@ impl Member {
         Ok(own)
     }
 
-    /// Returns this process as a PE of the job whose control file it has found.
+    /// Returns this process as a PE of the job whose files it has found.
     #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
-    pub(super) fn met(control: Arc<ControlFile>, rank: Rank, on_leave: OnRelease) -> Arc<Self> {
+    pub(super) fn met(
+        control: Arc<ControlFile>,
+        rank: Rank,
+        statics: Vec<(Rank, SharedFile)>,
+        on_leave: OnRelease,
+    ) -> Arc<Self> {
         asymmetric::take_part();
         let (process, _on_leave) = (ProcessToken::current(), Some(on_leave));
-        let own = Self { control, rank, process, _on_leave };
+        let own = Self { control, rank, process, statics: Mutex::new(statics), _on_leave };
         own.slot().pid.store(process::id(), SeqCst);
         Arc::new(own)
     }
@@ -245,7 +253,13 @@ impl Member {
             return Err(wrong());
         }
         let (control, process) = (Arc::new(control), ProcessToken::current());
-        Ok(Self { control, rank: Rank(rank), process, _on_leave: None })
+        let statics = Mutex::default();
+        Ok(Self { control, rank: Rank(rank), process, statics, _on_leave: None })
+    }
+
+    /// Takes the files with the static variables of PEs.
+    pub(crate) fn take_statics(&self) -> Vec<(Rank, SharedFile)> {
+        mem::take(&mut self.statics.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the rank of this process's PE.

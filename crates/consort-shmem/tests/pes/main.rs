@@ -24,6 +24,7 @@ mod threads;
 use std::{
     env, io,
     process::{Command, ExitCode, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -103,6 +104,8 @@ fn main() -> ExitCode {
 enum By {
     Nobody,
     Launcher(u32),
+    /// `torchrun`, or Slurm's `srun`, as their variables say.
+    Other(u32, &'static str),
     /// An MPI, with the value of `CONSORT_SHARING`: which of its processes share memory.
     Mpi(u32, &'static str),
 }
@@ -122,6 +125,20 @@ impl By {
                 command.args(["launch", &pes.to_string(), program]);
                 command
             }
+            Self::Other(pes, set) => {
+                let mut command = Command::new("timeout");
+                command.args(["120", "sh", "-c", SCRIPT]).arg(own).args([
+                    &pes.to_string(),
+                    set,
+                    program,
+                ]);
+                let number = NEXT.fetch_add(1, Relaxed).to_string();
+                command.env("MASTER_PORT", std::process::id().to_string());
+                command.env("TORCHELASTIC_RESTART_COUNT", &number);
+                command.env("SLURM_JOB_ID", std::process::id().to_string());
+                command.env("SLURM_STEP_ID", &number).env("SLURM_STEP_NUM_NODES", "1");
+                command
+            }
             Self::Mpi(pes, sharing) => {
                 let mut command = Command::new("timeout");
                 command.args(["120", "mpirun"]).args(options_of_mpirun()?);
@@ -132,6 +149,29 @@ impl By {
         })
     }
 }
+
+/// The numbers of PEs of other launchers, and the programs that they run.
+const OTHERS: [(u32, &str); 2] = [(2, "srun"), (3, "torchrun")];
+const OF_OTHERS: [&str; 6] =
+    ["puts_and_gets", "statics", "children", "memory", "locks_and_counters", "collectives"];
+
+/// Starts the processes of a job at the same time, as other launchers do. Ends with the status of
+/// one that fails.
+const SCRIPT: &str = r#"
+all= rank=0 failed=0
+while [ $rank -lt $1 ]; do
+    case $2 in
+    torchrun) env RANK=$rank WORLD_SIZE=$1 LOCAL_WORLD_SIZE=$1 "$0" pe $3 & ;;
+    srun) env SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=$1 "$0" pe $3 & ;;
+    esac
+    all="$all $!" rank=$((rank + 1))
+done
+for one in $all; do wait $one || failed=$?; done
+exit $failed
+"#;
+
+/// The number of the next job of another launcher.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the options for more processes than cores, if the MPI needs any.
 fn options_of_mpirun() -> io::Result<&'static [&'static str]> {
@@ -169,7 +209,12 @@ fn tests() -> ExitCode {
             let test = move || ended(by, name, 0, line);
             Trial::test(format!("{name}::mpi::{sharing}_{pes}"), test).with_ignored_flag(!has_mpi)
         });
-        launched.chain([alone]).chain(by_mpi)
+        let by_others = OTHERS.into_iter().map(move |(pes, launcher)| {
+            let test = move || ended(By::Other(pes, launcher), name, 0, line);
+            Trial::test(format!("{name}::{launcher}_{pes}"), test)
+        });
+        let by_others = by_others.filter(move |_| OF_OTHERS.contains(&name));
+        launched.chain([alone]).chain(by_mpi).chain(by_others)
     };
     let programs = PROGRAMS.iter().flat_map(each);
     let misuses = misuse::ALL.iter().map(|&(name, _, line)| {
@@ -177,7 +222,11 @@ fn tests() -> ExitCode {
         let pes = if name.ends_with("of_a_set") { 3 } else { 2 };
         Trial::test(format!("misuse::{name}"), move || ended(By::Launcher(pes), name, 1, line))
     });
-    let tests = programs.chain(misuses).collect();
+    let misuse_of_others = Trial::test("misuse::no_such_pe::srun_2", || {
+        let line = "PE 0: shmem_put: argument pe is 2, expected 0 to 1";
+        ended(By::Other(2, "srun"), "no_such_pe", 1, line)
+    });
+    let tests = programs.chain(misuses).chain([misuse_of_others]).collect();
     // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -28,8 +28,9 @@ impl JobBuilder {
         self
     }
 
-    /// Declares that a file holds the static variables of this process, from its start: processes
-    /// of the machine that an MPI has started find them there.
+    /// Declares that a file holds the static variables of this process, from its start: other
+    /// processes of the machine, which something else than `consort run` has started, find them
+    /// there.
     #[doc(hidden)]
     #[must_use]
     pub fn statics_in(mut self, file: Arc<SharedFile>) -> Self {

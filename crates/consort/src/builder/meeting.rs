@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{MeetError, Member};
+use consort_native::{MeetError, Member, SharedFile};
 
 use super::{JobBuilder, settings::Setting};
 use crate::{
@@ -28,7 +28,7 @@ impl JobBuilder {
         }
         if let Err(error) = self.read_environment(pes) {
             // The others fail with this reason, because they would wait for this process.
-            let _ = meet((rank, pes), rendezvous, Err(error.to_string()));
+            let _ = meet((rank, pes), rendezvous, Err(error.to_string()), None);
             return Err(error);
         }
         let mut settings = Vec::from(self.settings(Algorithms::of(Fabric::Processes)));
@@ -37,8 +37,9 @@ impl JobBuilder {
             Setting::new("use of helper threads", &self.helpers, self.helpers.to_string()),
             Setting::new("wait for threads that join", &joining, format!("{joining:?}")),
             Setting::of_number("number of the first step", self.first_step),
+            Setting::of_executable(self.statics.is_some()),
         ]);
-        let met = meet((rank, pes), rendezvous, Ok(&settings));
+        let met = meet((rank, pes), rendezvous, Ok(&settings), self.statics.as_deref());
         Ok(met.map_err(LaunchError::Meeting)?)
     }
 }
@@ -52,6 +53,7 @@ fn meet(
     (rank, _): (Rank, u32),
     _: &Rendezvous,
     _: Result<&[Setting], String>,
+    _: Option<&SharedFile>,
 ) -> Result<Arc<Member>, MeetError> {
     let reason = "PEs are processes only on Linux: use Job::threads".to_owned();
     Err(MeetError::Refused { rank, reason })
@@ -63,7 +65,7 @@ mod linux {
 
     use super::{
         super::settings::{MASK, cores_of, mask},
-        Algorithms, Arc, MeetError, Member, Rank, Rendezvous, Setting,
+        Algorithms, Arc, MeetError, Member, Rank, Rendezvous, Setting, SharedFile,
     };
 
     /// The data that a process sends to the others about the job.
@@ -80,12 +82,13 @@ mod linux {
         (rank, pes): (Rank, u32),
         rendezvous: &Rendezvous,
         settings: Result<&[Setting], String>,
+        statics: Option<&SharedFile>,
     ) -> Result<Arc<Member>, MeetError> {
         let cores = Algorithms::here().topology().usable_cores();
         let own = (u32::try_from(cores).unwrap_or(u32::MAX), mask());
         let payload = settings.as_ref().map(|settings| encode(own, settings));
         let payload = payload.map_err(String::clone);
-        let meeting = Meeting::begin(rank, pes, payload, rendezvous.exchange()?)?;
+        let meeting = Meeting::begin(rank, pes, payload, statics, rendezvous.exchange()?)?;
         let all: Option<Vec<Told<'_>>> = meeting.payloads().map(decode).collect();
         let all = all.ok_or(MeetError::Garbled)?;
         ensure_alike(&all, settings.unwrap_or_default())?;

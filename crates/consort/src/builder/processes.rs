@@ -1,11 +1,6 @@
 //! The processes that an MPI has started: which of them share memory, and their initial state.
 
-use std::{
-    env,
-    fs::File,
-    io::{self, Read as _},
-    sync::Arc,
-};
+use std::{io, sync::Arc};
 
 use consort_fabric::{Nodes, Rank};
 use consort_mpi::{Mpi, MpiError, MpiProcess};
@@ -74,16 +69,6 @@ fn low(word: u64) -> u32 {
 /// Returns the order of ranks, as the environment names it.
 fn placement(shape: ProcessShape) -> &'static str {
     if shape.in_turn { "in-turn" } else { "blocks" }
-}
-
-/// Returns data that distinguishes an executable from others with the same statics: its head, with
-/// the sizes of its parts and most often its build id.
-fn head() -> Vec<u8> {
-    let mut head = Vec::new();
-    let file = File::open("/proc/self/exe");
-    // An unreadable executable is not distinguished.
-    let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
-    head
 }
 
 /// Returns whether any two processes are on one machine.
@@ -241,18 +226,10 @@ impl Processes {
     /// Ends the job unless all processes have the same configuration.
     pub(super) fn ensure_alike(&mut self, pes: &JobBuilder, sharing: Sharing) -> Result<()> {
         let version = env!("CARGO_PKG_VERSION");
-        // Statics have the same addresses only in the same executable.
-        let executable = pes.statics.as_ref().map_or_else(
-            || Setting::of_number("executable", 0),
-            |_| {
-                let path = env::current_exe().unwrap_or_default();
-                Setting::new("executable", &head(), path.display().to_string())
-            },
-        );
         let placement = placement(self.shape).to_owned();
         let mut settings = vec![
             Setting::new("version of Consort", &version, version.to_owned()),
-            executable,
+            Setting::of_executable(pes.statics.is_some()),
             Setting::of_number("PEs of a process", self.shape.pes_each as u64),
             Setting::new("placement", &self.shape.in_turn, placement),
             Setting::new("sharing of memory", &sharing, format!("{sharing:?}")),

@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
+    env,
+    fs::File,
     hash::{DefaultHasher, Hash, Hasher},
+    io::Read as _,
 };
 
 use consort_machine::affinity::{self, CpuId};
@@ -33,6 +36,27 @@ impl Setting {
     pub(super) fn of_number(name: &'static str, value: u64) -> Self {
         Self { name, value, shown: value.to_string() }
     }
+
+    /// Returns the executable, if processes share static variables: those have the same addresses
+    /// only in the same executable.
+    pub(super) fn of_executable(shares_statics: bool) -> Self {
+        const NAME: &str = "executable";
+        if !shares_statics {
+            return Self::of_number(NAME, 0);
+        }
+        let path = env::current_exe().unwrap_or_default();
+        Self::new(NAME, &head(), path.display().to_string())
+    }
+}
+
+/// Returns data that distinguishes an executable from others with the same statics: its head, with
+/// the sizes of its parts and most often its build id.
+fn head() -> Vec<u8> {
+    let mut head = Vec::new();
+    let file = File::open("/proc/self/exe");
+    // An unreadable executable is not distinguished.
+    let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
+    head
 }
 
 impl JobBuilder {

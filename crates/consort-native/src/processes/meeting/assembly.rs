@@ -13,6 +13,7 @@ use super::{
     meet_error::MeetError,
 };
 use crate::{
+    launch::memory::{FileLocation, SharedFile},
     processes::{
         binding::Binding,
         control::LAYOUT,
@@ -57,7 +58,8 @@ impl Ready {
 
 impl Meeting {
     /// Greets the other processes of a job of `pes` PEs. This one becomes PE `own`, which must be
-    /// less than `pes`. All processes get the `payload` of each; if a process has a reason why it
+    /// less than `pes`. The others find its static variables in the file `statics`, if that is
+    /// given. All processes get the `payload` of each; if a process has a reason why it
     /// cannot take part instead, all fail with this reason.
     ///
     /// # Errors
@@ -66,6 +68,7 @@ impl Meeting {
         own: Rank,
         pes: u32,
         payload: Result<Vec<u8>, String>,
+        statics: Option<&SharedFile>,
         mut exchange: Box<dyn Exchange>,
     ) -> Result<Self, MeetError> {
         let able = payload.and_then(|payload| Ok((Ready::new(own, pes)?, payload, String::new())));
@@ -83,6 +86,7 @@ impl Meeting {
             started,
             place,
             descriptor: number.unsigned_abs(),
+            statics: statics.map_or(0, |file| file.at().descriptor),
             refusal,
             payload,
         };
@@ -117,8 +121,8 @@ impl Meeting {
     /// # Errors
     /// When a process cannot take part, or the exchange fails.
     pub fn join(mut self, cores: u32, binding: Binding) -> Result<Arc<Member>, MeetError> {
-        let control = match self.find() {
-            Ok(control) => Arc::new(control),
+        let (control, statics) = match self.find() {
+            Ok((control, statics)) => (Arc::new(control), statics),
             Err(reason) => {
                 self.agree(&reason)?;
                 return Err(MeetError::Refused { rank: self.own, reason });
@@ -128,15 +132,27 @@ impl Meeting {
         control.cores.store(cores, Relaxed);
         control.binding.store(binding.word(), Relaxed);
         let own = self.own;
-        let joined = self.agree("").and_then(|()| self.enter(&control));
+        let joined = self.agree("").and_then(|()| self.enter(&control, statics));
         joined.inspect_err(|_| {
             // Others may have agreed, and wait for this process.
             control.lose(own, ProcessEnd::Withdrawn);
         })
     }
 
+    /// Returns the control file, and the files with the static variables of all processes that
+    /// have such a file; or the reason why this process cannot open them.
+    fn find(&mut self) -> Result<(ControlFile, Vec<(Rank, SharedFile)>), String> {
+        let of = |&Greeting { rank, process, statics: descriptor, .. }: &Greeting| {
+            let file = SharedFile::find(FileLocation { process, descriptor });
+            Ok((rank, file.map_err(|error| error.to_string())?))
+        };
+        let statics = self.greetings.iter().filter(|one| one.statics != 0).map(of);
+        let statics = statics.collect::<Result<_, String>>()?;
+        Ok((self.find_control()?, statics))
+    }
+
     /// Returns the control file, or the reason why this process cannot open it.
-    fn find(&mut self) -> Result<ControlFile, String> {
+    fn find_control(&mut self) -> Result<ControlFile, String> {
         if let Some(created) = self.created.take() {
             return Ok(created);
         }
@@ -166,12 +182,16 @@ impl Meeting {
     }
 
     /// Begins to watch the other processes.
-    fn enter(self, control: &Arc<ControlFile>) -> Result<Arc<Member>, MeetError> {
+    fn enter(
+        self,
+        control: &Arc<ControlFile>,
+        statics: Vec<(Rank, SharedFile)>,
+    ) -> Result<Arc<Member>, MeetError> {
         let Self { exchange, own, greetings, .. } = self;
         let identity = |one: &Greeting| Identity { process: one.process, started: one.started };
         let all = greetings.iter().map(identity).collect();
         let watch = Watch::start(control, own, all, exchange.into_hold());
         let watch = watch.map_err(|reason| MeetError::Refused { rank: own, reason })?;
-        Ok(Member::met(Arc::clone(control), own, Box::new(watch)))
+        Ok(Member::met(Arc::clone(control), own, statics, Box::new(watch)))
     }
 }

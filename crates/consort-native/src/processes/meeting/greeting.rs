@@ -38,6 +38,8 @@ pub(super) struct Greeting {
     pub(super) place: Facts,
     /// The descriptor of the control file, in the process of PE 0.
     pub(super) descriptor: u32,
+    /// The descriptor of the file with the process's static variables; 0 if there is none.
+    pub(super) statics: u32,
     /// Why the process cannot take part; empty if it can. If it cannot, its place and its start may
     /// be unknown.
     pub(super) refusal: String,
@@ -56,6 +58,7 @@ impl Greeting {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(self.descriptor.to_le_bytes());
+        bytes.extend(self.statics.to_le_bytes());
         for number in self.place.iter().chain([&self.started]) {
             bytes.extend(number.to_le_bytes());
         }
@@ -86,11 +89,13 @@ impl Greeting {
             started: 0,
             place: Facts::default(),
             descriptor: 0,
+            statics: 0,
             refusal: String::new(),
             payload: Vec::new(),
         };
         if layout == LAYOUT {
             greeting.descriptor = u32::from_le_bytes(take(&mut rest)?);
+            greeting.statics = u32::from_le_bytes(take(&mut rest)?);
             for number in greeting.place.iter_mut().chain([&mut greeting.started]) {
                 *number = u64::from_le_bytes(take(&mut rest)?);
             }
@@ -196,6 +201,7 @@ pub(super) mod tests {
             started: 7,
             place: [1, 2, 3, 4, 5],
             descriptor: 9,
+            statics: 10,
             refusal: String::new(),
             payload: b"payload".to_vec(),
         }

@@ -38,7 +38,10 @@ use self::{
 };
 use crate::{
     heap::one_sided::OneSided,
-    launch::{job::Job, memory::SharedFile},
+    launch::{
+        job::Job,
+        memory::{STATICS, SharedFile},
+    },
     segment::{memory_error::MemoryError, page::PAGE, reservation::Segment},
     system::{
         memory::{keep_out_of_cores, map_over},
@@ -51,11 +54,8 @@ use crate::{
 /// file.
 const SHOWN_BYTES: usize = 16 << 20;
 
-/// The name of static variables in errors.
-const OBJECT: &str = "the program's static variables";
-
 fn memory_error(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), MemoryError::of(call, OBJECT, bytes, error))
+    io::Error::new(error.kind(), MemoryError::of(call, STATICS, bytes, error))
 }
 
 /// The static variables of the program.
@@ -146,7 +146,7 @@ impl Statics {
         if bytes > 0 {
             system::extend(&file.0, bytes as u64)
                 .map_err(|error| memory_error("ftruncate", bytes, &error))?;
-            let segment = Segment::map(&file.0, 0, bytes, OBJECT, None);
+            let segment = Segment::map(&file.0, 0, bytes, STATICS, None);
             let segment = segment.map_err(io::Error::other)?;
             // SAFETY: the caller's promise. The memory that has just been mapped has room for the
             // variables.
