@@ -20,13 +20,19 @@ use std::{
 use crate::system::clock;
 
 /// The limits of a thread that has a core to itself, from the largest to the smallest.
-const LEVELS: [Level; 5] = [
+const LEVELS: [Level; 7] = [
     Level { polls: 4_000, micros: 500 },
     Level { polls: 2_000, micros: 250 },
     Level { polls: 1_000, micros: 125 },
     Level { polls: 500, micros: 64 },
     Level { polls: 250, micros: 32 },
+    Level { polls: 125, micros: 16 },
+    Level { polls: 60, micros: 8 },
 ];
+
+/// If a wait with a sleep was not longer than this, in microseconds, the next one takes a budget that
+/// would have lasted: the sleep and the wake-up have taken a large part of it.
+const WORTH_POLLING: u64 = 64;
 
 /// A yield that takes at least this long has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
@@ -35,8 +41,11 @@ const CONTENDED: Duration = Duration::from_micros(3);
 const BUSY: Duration = Duration::from_micros(500);
 /// After this many consecutive waits with such a yield, a thread stops yielding in its waits.
 const STRIKES: u8 = 2;
-/// The time after which it tries a yield again, in milliseconds.
-const RETRIAL: u32 = 500;
+/// More of them do not count.
+const MOST_STRIKES: u8 = 9;
+/// The time after which it tries a yield again, in milliseconds. It doubles with each retrial that
+/// fails, up to half a second.
+const RETRIAL: u32 = 4;
 
 /// Polls between yields.
 pub const POLLS_PER_YIELD: u32 = 100;
@@ -128,7 +137,10 @@ impl SpinBudget {
 
     /// Returns whether the thread sleeps instead of yielding.
     fn avoids_yields(self) -> bool {
-        self.strikes >= STRIKES && now_ms().wrapping_sub(self.struck) < RETRIAL
+        let Some(failed) = self.strikes.min(MOST_STRIKES).checked_sub(STRIKES) else {
+            return false;
+        };
+        now_ms().wrapping_sub(self.struck) < RETRIAL << failed
     }
 }
 
@@ -181,15 +193,25 @@ impl Yields {
         self.slept = true;
     }
 
+    /// Returns the smallest level with which the wait would not have slept, if that is worth it.
+    fn level_that_lasts(&self) -> Option<u8> {
+        let waited = u64::try_from(self.waited().as_micros()).ok()?;
+        let lasts = |level: &Level| (waited..=WORTH_POLLING).contains(&level.micros);
+        u8::try_from(LEVELS.iter().rposition(lasts)?).ok()
+    }
+
     /// Returns the budget of the next wait.
     pub fn next_budget(&self) -> SpinBudget {
         let Self { budget, contended, slept, yields, .. } = *self;
         let SpinBudget { level, strikes, struck, .. } = budget;
         let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
-        let level =
-            if slept || contended { (level + 1).min(most) } else { level.saturating_sub(1) };
+        let level = match self.level_that_lasts() {
+            Some(level) if slept && !contended => level,
+            _ if slept || contended => (level + 1).min(most),
+            _ => level.saturating_sub(1),
+        };
         let (strikes, struck) = match contended {
-            true => ((strikes + 1).min(STRIKES), now_ms()),
+            true => ((strikes + 1).min(MOST_STRIKES), now_ms()),
             false if yields > 0 => (0, struck),
             false => (strikes, struck),
         };
@@ -235,10 +257,45 @@ mod tests {
             let silent = Yields { slept: true, ..Yields::new(twice) }.next_budget();
             assert!(silent.avoids_yields());
             assert!(SpinBudget::of_word(fits, twice.word()).avoids_yields());
-            twice.struck = twice.struck.wrapping_sub(RETRIAL);
+            let last = RETRIAL << (MOST_STRIKES - STRIKES);
+            let later = |budget: SpinBudget, ms| SpinBudget {
+                struck: budget.struck.wrapping_sub(ms),
+                ..budget
+            };
+            twice = later(twice, RETRIAL);
             assert!(!twice.avoids_yields());
-            assert!(after(twice, true, true).avoids_yields(), "the retrial failed");
             assert!(!after(after(twice, false, false), true, true).avoids_yields());
+            let mut failed = after(twice, true, true);
+            assert!(later(failed, RETRIAL).avoids_yields(), "the retrial failed");
+            assert!(!later(failed, 2 * RETRIAL).avoids_yields());
+            for _ in 0..300 {
+                failed = after(failed, true, true);
+            }
+            assert!(later(failed, last - 100).avoids_yields());
+            assert!(!later(failed, last).avoids_yields());
         }
+    }
+
+    /// The longest budgets are not worth it, because a wake-up takes a small part of such a wait.
+    #[test]
+    fn short_wait_with_a_sleep_is_polled_next_time() {
+        let mut budget = SpinBudget::new(true);
+        for _ in LEVELS {
+            budget = after_long(budget, Duration::from_secs(1));
+        }
+        let least = budget.limits().micros;
+        assert_eq!(least, LEVELS[LEVELS.len() - 1].micros);
+        assert_eq!(
+            after_long(budget, Duration::from_micros(WORTH_POLLING - 40)).limits().micros,
+            32
+        );
+        let worth = Duration::from_micros(WORTH_POLLING + 1);
+        assert_eq!(after_long(budget, worth).limits().micros, least);
+    }
+
+    /// Returns the budget after a wait that slept and took this long.
+    fn after_long(budget: SpinBudget, waited: Duration) -> SpinBudget {
+        let begun = Instant::now().checked_sub(waited).expect("the machine has run for longer");
+        Yields { begun, slept: true, ..Yields::new(budget) }.next_budget()
     }
 }
