@@ -5,6 +5,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    time::{Duration, Instant},
 };
 
 use consort::{Error, Job};
@@ -42,28 +43,51 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Returns the number of allocations that `run` makes on this thread.
-fn allocations<R>(run: impl FnOnce() -> R) -> (u64, R) {
-    let before = COUNT.get();
-    let result = run();
-    (COUNT.get() - before, result)
+/// A wait that lasts longer looks for a deadlock every 20 ms, which allocates.
+const SHORT: Duration = Duration::from_millis(15);
+
+/// The number of allocations of this thread, and when it was read.
+#[derive(Clone, Copy)]
+struct Reading {
+    count: u64,
+    at: Instant,
+}
+
+impl Reading {
+    fn now() -> Self {
+        Self { count: COUNT.get(), at: Instant::now() }
+    }
+
+    /// Returns the number of allocations since then; `None` if a wait may have looked for a deadlock.
+    fn allocations(self) -> Option<u64> {
+        (self.at.elapsed() < SHORT).then(|| COUNT.get() - self.count)
+    }
+}
+
+/// Runs regions until this many of them were short on all PEs. A region returns the allocations of
+/// its PEs.
+fn run_regions(short: usize, region: impl FnMut(usize) -> Vec<Option<u64>>) {
+    let is_short = |counts: &Vec<Option<u64>>| counts.iter().all(Option::is_some);
+    let found = (0..100 * short).map(region).filter(is_short).take(short).count();
+    assert_eq!(found, short, "the others took more than {SHORT:?}");
 }
 
 #[test]
 fn kept_solver_allocates_nothing() {
     alone(LIMIT, || {
         let pool = Job::threads(3).without_wisdom().pool().unwrap();
-        for region in 0..20 {
+        run_regions(20, |region| {
             let counts = pool.run(|pe| {
-                let (count, done) = allocations(|| {
-                    let mut solver = pe.keep(|pe| solver_handle::Solver::new(pe, 300))?;
-                    solver.solve(|row| ((row + region) % 7) as f64)
-                });
-                done.map(|_| count)
+                let before = Reading::now();
+                let mut solver = pe.keep(|pe| solver_handle::Solver::new(pe, 300))?;
+                solver.solve(|row| ((row + region) % 7) as f64)?;
+                Ok(before.allocations())
             });
-            let counts = counts.unwrap();
-            assert!(counts.iter().all(|&count| (count > 0) == (region == 0)), "{counts:?}");
-        }
+            let counts: Vec<_> = counts.unwrap().into_iter().collect();
+            let is_right = |&count: &u64| (count > 0) == (region == 0);
+            assert!(counts.iter().flatten().all(is_right), "{counts:?}");
+            counts
+        });
     });
 }
 
@@ -71,15 +95,17 @@ fn kept_solver_allocates_nothing() {
 fn kept_graph_allocates_nothing() {
     alone(LIMIT, || {
         let pool = Job::threads(2).without_wisdom().pool().unwrap();
-        for token in 0..20 {
+        run_regions(20, |token| {
             let counts = pool.run(|pe| {
-                let (count, sum) =
-                    allocations(|| pe.keep(compute_graph::Context::new)?.evaluate(token));
-                sum.map(|_| count)
+                let before = Reading::now();
+                pe.keep(compute_graph::Context::new)?.evaluate(token)?;
+                Ok(before.allocations())
             });
-            let counts = counts.unwrap();
-            assert!(counts.iter().all(|&count| (count > 0) == (token == 0)), "{counts:?}");
-        }
+            let counts: Vec<_> = counts.unwrap().into_iter().collect();
+            let is_right = |&count: &u64| (count > 0) == (token == 0);
+            assert!(counts.iter().flatten().all(is_right), "{counts:?}");
+            counts
+        });
     });
 }
 
@@ -89,19 +115,20 @@ fn region_allocates_nothing_on_its_threads() {
     alone(LIMIT, || {
         let pool = Job::threads(3).without_wisdom().pool().unwrap();
         thread_local! {
-            static AT_END: Cell<u64> = const { Cell::new(0) };
+            static AT_END: Cell<Option<Reading>> = const { Cell::new(None) };
         }
-        for region in 0..50 {
+        run_regions(48, |region| {
             let counts = pool.run(|pe| {
-                let between = COUNT.get() - AT_END.get();
+                let between = AT_END.get().and_then(Reading::allocations);
                 let kept = pe.keep(|pe| Ok::<_, Error>(pe.world().clone()))?;
                 kept.barrier()?;
                 drop(kept);
-                AT_END.set(COUNT.get());
-                Ok(if pe.world().rank().0 == 0 { 0 } else { between })
+                AT_END.set(Some(Reading::now()));
+                Ok(if pe.world().rank().0 == 0 { Some(0) } else { between })
             });
-            let counts = counts.unwrap();
-            assert!(region < 2 || counts.iter().all(|&count| count == 0), "{counts:?}");
-        }
+            let counts: Vec<_> = counts.unwrap().into_iter().collect();
+            assert!(region < 2 || counts.iter().flatten().all(|&count| count == 0), "{counts:?}");
+            counts
+        });
     });
 }
