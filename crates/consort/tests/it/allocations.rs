@@ -43,8 +43,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// A wait that lasts longer looks for a deadlock every 20 ms, which allocates.
-const SHORT: Duration = Duration::from_millis(15);
+/// A PE that waits for 5 ms looks for a deadlock, which allocates. A shorter region has no such wait.
+const SHORT: Duration = Duration::from_millis(4);
 
 /// The number of allocations of this thread, and when it was read.
 #[derive(Clone, Copy)]
