@@ -30,8 +30,8 @@ const LEVELS: [Level; 7] = [
     Level { polls: 60, micros: 8 },
 ];
 
-/// If a wait with a sleep was not longer than this, in microseconds, the next one takes a budget that
-/// would have lasted: the sleep and the wake-up have taken a large part of it.
+/// If a wait slept although it took at most this many microseconds, the next one polls for that long,
+/// because a wake-up takes a large part of such a wait.
 const WORTH_POLLING: u64 = 64;
 
 /// A yield that takes at least this long has let another thread run.

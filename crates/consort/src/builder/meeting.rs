@@ -69,7 +69,7 @@ mod linux {
     };
 
     /// The data that a process sends to the others about the job.
-    struct Told<'t> {
+    struct Payload<'t> {
         /// The cores that the process may use, and a mask of their processors.
         cores: (u32, [u64; MASK]),
         /// Its settings, each with its text.
@@ -89,12 +89,12 @@ mod linux {
         let payload = settings.as_ref().map(|settings| encode(own, settings));
         let payload = payload.map_err(String::clone);
         let meeting = Meeting::begin(rank, pes, payload, statics, rendezvous.exchange()?)?;
-        let all: Option<Vec<Told<'_>>> = meeting.payloads().map(decode).collect();
+        let all: Option<Vec<Payload<'_>>> = meeting.payloads().map(decode).collect();
         let all = all.ok_or(MeetError::Garbled)?;
         ensure_alike(&all, settings.unwrap_or_default())?;
-        let cores = cores_of(all.iter().map(|told| told.cores));
+        let cores = cores_of(all.iter().map(|payload| payload.cores));
         // Processes that may use different processors have been placed by their launcher.
-        let have_one_mask = all.iter().all(|told| told.cores.1 == all[0].cores.1);
+        let have_one_mask = all.iter().all(|payload| payload.cores.1 == all[0].cores.1);
         let binding = if have_one_mask { Binding::Placed } else { Binding::None };
         meeting.join(u32::try_from(cores).unwrap_or(u32::MAX), binding)
     }
@@ -110,7 +110,7 @@ mod linux {
         bytes
     }
 
-    fn decode(mut bytes: &[u8]) -> Option<Told<'_>> {
+    fn decode(mut bytes: &[u8]) -> Option<Payload<'_>> {
         let (cores, mut rest) = bytes.split_first_chunk()?;
         let mut mask = [0; MASK];
         for word in &mut mask {
@@ -123,7 +123,7 @@ mod linux {
             let shown = bytes.split_off(..usize::try_from(length).ok()?)?;
             settings.push((value, shown));
         }
-        Some(Told { cores: (u32::from_le_bytes(*cores), mask), settings })
+        Some(Payload { cores: (u32::from_le_bytes(*cores), mask), settings })
     }
 
     /// Takes a number from the beginning of the bytes.
@@ -134,12 +134,12 @@ mod linux {
     }
 
     /// Fails if a setting is not the same in all processes.
-    fn ensure_alike(all: &[Told<'_>], settings: &[Setting]) -> Result<(), MeetError> {
-        if all.iter().any(|told| told.settings.len() != settings.len()) {
+    fn ensure_alike(all: &[Payload<'_>], settings: &[Setting]) -> Result<(), MeetError> {
+        if all.iter().any(|payload| payload.settings.len() != settings.len()) {
             return Err(MeetError::Garbled);
         }
         for (at, setting) in settings.iter().enumerate() {
-            let differs = |told: &Told<'_>| told.settings[at].0 != all[0].settings[at].0;
+            let differs = |payload: &Payload<'_>| payload.settings[at].0 != all[0].settings[at].0;
             if let Some(other) = all.iter().position(differs) {
                 let shown = |rank: usize| {
                     let text = String::from_utf8_lossy(all[rank].settings[at].1).into_owned();

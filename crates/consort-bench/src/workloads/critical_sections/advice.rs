@@ -167,7 +167,7 @@ impl Choice<'_> {
         let Some(best) = best else { return Choice::Default };
         let again = confirmation.iter().flat_map(|results| &results.contended);
         let is_confirmed = again.filter(|one| one.name == best.name).any(is_worth);
-        // If the interval reaches the threshold, or there is no interval, the row may be better.
+        // The row may be better if its interval reaches the threshold, or is unknown.
         let may_be = best.gain.is_none_or(|gain| gain.ci95.1 >= WORTH);
         match (is_worth(best) && is_confirmed, may_be) {
             (true, _) => Choice::Other(best),

@@ -56,8 +56,8 @@ fn notes(results: &Results) -> Vec<String> {
     )];
     notes.push(format!(
         "Fairness: the most operations of a thread divided by the fewest, the median and the 90th \
-         percentile. For pinned threads it is over windows of 10 ms in which each had 90 % of a \
-         processor; otherwise, or if there is no such window, over {}.",
+         percentile. Pinned threads are compared over windows of 10 ms in which each had 90 % of a \
+         processor; other threads, and those without such a window, over {}.",
         time(results.length.as_secs_f64() * 1e9)
     ));
     if results.contended.iter().any(|one| one.low.is_some()) {

@@ -35,7 +35,7 @@ pub struct Meeting {
     greetings: Vec<Greeting>,
 }
 
-/// What a process finds out before it meets the others.
+/// The data that a process collects before it meets the others.
 #[derive(Default)]
 struct Ready {
     started: u64,

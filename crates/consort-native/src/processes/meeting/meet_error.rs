@@ -13,7 +13,7 @@ pub enum MeetError {
     /// The exchange of bytes between the processes failed, for this reason.
     Exchange(String),
     /// The process through which the others meet has reported this.
-    Told(String),
+    Reported(String),
     /// The exchange returned the bytes of another number of processes.
     Count {
         /// The number of processes whose bytes it returned.
@@ -121,7 +121,7 @@ impl fmt::Display for MeetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exchange(text) => write!(f, "the processes of the job did not meet: {text}"),
-            Self::Told(text) | Self::Name(text) => f.write_str(text),
+            Self::Reported(text) | Self::Name(text) => f.write_str(text),
             Self::Count { got, pes } => write!(
                 f,
                 "the exchange returned the bytes of {got} processes, but the job has {pes} PEs: \

@@ -430,7 +430,9 @@ fn receive_all(host: &mut TimedStream<'_>) -> io::Result<Result<Vec<Vec<u8>>, Me
     }
     Ok(match (kind, &frames[..]) {
         (ALL, _) => Ok(frames),
-        (FAILED, [reason]) => Err(MeetError::Told(String::from_utf8_lossy(reason).into_owned())),
+        (FAILED, [reason]) => {
+            Err(MeetError::Reported(String::from_utf8_lossy(reason).into_owned()))
+        }
         _ => Err(MeetError::Garbled),
     })
 }
