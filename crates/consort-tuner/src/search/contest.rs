@@ -100,6 +100,8 @@ pub(crate) struct Heats {
     pub(crate) heat: Option<Race>,
     /// The candidates that came near the best of a heat, the latest heat's first.
     pub(crate) near: Vec<Candidate>,
+    /// The number of launches of all heats.
+    pub(crate) launches: usize,
 }
 
 /// Holds the heats for `query` among `field` within `budget`. A field of two challengers, and any
@@ -122,20 +124,23 @@ pub(crate) fn heats<W: Workbench>(
         Rigour::Exhaustive => 1,
         _ => challengers(&field).next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
-    let (mut round, mut near) = (1, Vec::new());
+    let (mut round, mut near, mut launches) = (1, Vec::new(), 0);
     loop {
         announce(&field);
         let mut heat = Race::new(field);
         heat.run(bench, query, HEAT_LAUNCHES, budget / heat_count)?;
+        launches += heat.launches();
         let mut ranking = heat.ranking();
         near.splice(0..0, near_the_best(&ranking));
         let order: Vec<&Candidate> = ranking.iter().map(|(candidate, _)| candidate).collect();
         let is_new = |one: &Candidate| !order.iter().any(|other| same(bench, query, one, other));
         let joins = if round == 1 { best_of_each(&order).filter(is_new) } else { None };
         if is_final(heat.field()) {
-            let Some(joins) = joins else { return Ok(Heats { last: heat, heat: None, near }) };
+            let Some(joins) = joins else {
+                return Ok(Heats { last: heat, heat: None, near, launches });
+            };
             let field = heat.field().iter().cloned().chain([joins]).collect();
-            return Ok(Heats { last: Race::new(field), heat: Some(heat), near });
+            return Ok(Heats { last: Race::new(field), heat: Some(heat), near, launches });
         }
         ranking.retain(|(candidate, _)| Some(candidate) != incumbent);
         // It replaces the slowest survivor, so that the number of heats does not change.
@@ -150,7 +155,7 @@ pub(crate) fn heats<W: Workbench>(
         heat.keep(&survivors);
         field = heat.field().iter().cloned().chain(joins).collect();
         if is_final(&field) || round == heat_count {
-            return Ok(Heats { last: Race::new(field), heat: Some(heat), near });
+            return Ok(Heats { last: Race::new(field), heat: Some(heat), near, launches });
         }
         round += 1;
     }

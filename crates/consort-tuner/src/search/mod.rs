@@ -49,6 +49,8 @@ const FINAL_LAUNCHES: u32 = 10;
 /// which the machine changes.
 const GROUP: usize = 64;
 
+/// Heats that take this many times as long as they should show a busy machine.
+const LATE: f64 = 1.25;
 /// The part of the budget, one in this many, that the search may wait for cores that others use.
 const WAIT_SHARE: u32 = 4;
 /// The longest wait between two looks at the stop flag.
@@ -282,8 +284,10 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     ) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { rigour, budget, stop, ref workload, .. } = *self.search;
         let weights: Vec<f64> = group.iter().map(|(_, weight)| *weight).collect();
-        // A final gets as much time as the heats before it might have taken.
-        let mut of_finals = Duration::ZERO;
+        // A final gets as much time as the heats before it should have taken. On a busy machine a
+        // launch takes longer than its time, and so will those of the final.
+        let (mut of_finals, mut overrun) = (Duration::ZERO, Duration::ZERO);
+        let of_final = |slice: Duration, overrun: Duration| slice + overrun * FINAL_LAUNCHES;
         let most = deadline.saturating_sub(self.elapsed());
         for ((query, _), part) in group.iter().zip(shares_ahead(&weights)) {
             // Relaxed: the flag publishes no other data.
@@ -298,23 +302,27 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
             let cap =
                 if workload.refines() { contest::cap(rigour, field.len()) } else { 2 * share };
             let slice = contest::slice(field.len(), 2 * share, cap) / 2;
-            if self.elapsed() + of_finals + 2 * slice > budget {
+            if self.elapsed() + of_finals + slice + of_final(slice, overrun) > budget {
                 return Ok(Some(StopReason::OutOfBudget));
             }
-            of_finals += slice;
             let progress = self.progress();
             self.visited.insert(*query);
             if field.is_empty() {
                 self.settled_count += 1;
                 continue;
             }
+            let begun = self.bench.now();
             let observer = &mut *self.observer;
             let announce =
                 |candidates: &[Candidate]| observer.measuring(&progress, query, candidates);
             let defender = incumbent.as_ref();
             let heats = contest::heats(self.bench, query, defender, field, rigour, slice, announce);
-            let contest::Heats { last: race, heat, near } =
+            let contest::Heats { last: race, heat, near, launches } =
                 heats.map_err(|source| SearchError { query: *query, source })?;
+            let taken = self.bench.now().saturating_sub(begun);
+            let beyond = if taken > slice.mul_f64(LATE) { taken - slice } else { Duration::ZERO };
+            overrun = beyond / u32::try_from(launches).unwrap_or(u32::MAX).max(1);
+            of_finals += of_final(slice, overrun);
             let (query, most, taken) = (*query, slice / FINAL_LAUNCHES, Duration::ZERO);
             self.finals.push(FinalRace { query, incumbent, race, heat, near, most, taken });
         }

@@ -163,6 +163,23 @@ fn the_budget_holds_and_the_result_is_complete() {
     }
 }
 
+/// On a busy machine a launch takes much longer than its time.
+#[test]
+fn a_query_is_begun_only_if_its_final_fits() {
+    let mut bench = Fake::new(7);
+    bench.least = Duration::from_millis(150);
+    let mut wisdom = empty(&bench);
+    let budget = 40 * bench.least;
+    let outcome =
+        run(search(&Grid::new(CORES, &[]), Rigour::Measure, budget), &mut bench, &mut wisdom);
+    let measured: Vec<&Entry> = wisdom.entries().filter(|entry| entry.is_measured()).collect();
+    assert!(
+        outcome.ending == StopReason::OutOfBudget && outcome.measured_count >= 2,
+        "{outcome:?}"
+    );
+    assert!(measured.iter().all(|entry| entry.is_decided()), "{measured:?}");
+}
+
 #[test]
 fn search_resumes_where_the_last_one_ended() {
     let grid = Grid::new(CORES, &[]);

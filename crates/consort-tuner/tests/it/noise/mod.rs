@@ -15,7 +15,8 @@ use consort_tuner::{Grid, Identity, Measurements, Rigour, Search, Selector, Wisd
 use machine::{Machine, Noise};
 
 const CORES: u32 = 8;
-const SEEDS: u64 = 4;
+/// So many that chance alone changes the figures little.
+const SEEDS: u64 = 24;
 /// The tunes of one machine: from nothing, and again.
 const TUNES: usize = 3;
 /// The time for a query: about as much as in a tune of all calls with the default budget.
@@ -120,14 +121,14 @@ fn tuned(noise: Noise) -> Account {
 /// The limits for each kind of noise: the number of choices that are worse than before, of those
 /// worse in a class of the transfer, the share of wrong choices, and the mean regret.
 const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
-    (Noise::Quiet, 0, 0, 0.0, 0.002),
-    (Noise::Drift, 0, 0, 0.0, 0.002),
-    (Noise::Bimodal, 0, 0, 0.04, 0.021),
-    (Noise::Bursts, 0, 0, 0.0, 0.003),
-    (Noise::SlowCore, 0, 0, 0.0, 0.001),
-    // Most queries keep the model's choice, because the time ends before their finals.
-    (Noise::Recorded, 2, 2, 0.097, 0.063),
-    (Noise::Everything, 0, 1, 0.043, 0.02),
+    (Noise::Quiet, 0, 0, 0.0, 0.0011),
+    (Noise::Drift, 0, 0, 0.0, 0.0011),
+    (Noise::Bimodal, 1, 1, 0.041, 0.021),
+    (Noise::Bursts, 0, 0, 0.0, 0.0022),
+    (Noise::SlowCore, 4, 4, 0.0033, 0.001),
+    // Many queries keep the model's choice, because the time does not suffice for their finals.
+    (Noise::Recorded, 11, 11, 0.065, 0.052),
+    (Noise::Everything, 11, 19, 0.043, 0.022),
 ];
 
 #[test]
