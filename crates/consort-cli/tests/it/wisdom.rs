@@ -35,7 +35,7 @@ impl Place {
     /// Returns a place with measured wisdom of one barrier, in which no entry is open.
     fn tuned() -> Place {
         let place = Place::new();
-        place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+        place.run("tune --collective barrier --pes 2 --budget 4").succeeds();
         place.decide();
         place
     }
@@ -123,9 +123,9 @@ fn tuned_wisdom_is_explained_and_kept() {
     let place = Place::tuned();
     let explained = place.run("explain barrier --pes 2").succeeds();
     assert!(says(&explained.out, "from: wisdom for this query"), "{}", explained.out);
-    let again = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+    let again = place.run("tune --collective barrier --pes 2 --budget 4").succeeds();
     assert!(says(&again.out, "1 kept from before"), "{}", again.out);
-    let retuned = place.run("tune --collective barrier --pes 2 --budget 0.5 --retune").succeeds();
+    let retuned = place.run("tune --collective barrier --pes 2 --budget 4 --retune").succeeds();
     assert!(says(&retuned.out, "Queries measured: 1 in"), "{}", retuned.out);
 }
 
@@ -150,7 +150,7 @@ fn a_tune_fits_a_screen_unless_all_tables_are_requested() {
 #[test]
 fn processes_use_a_separate_wisdom_file() {
     let place = Place::new();
-    let words = "tune --fabric processes --collective barrier --pes 2 --budget 1.5";
+    let words = "tune --fabric processes --collective barrier --pes 2 --budget 5";
     let tuned = place.run(words).succeeds();
     assert!(tuned.out.contains("wisdom.processes.toml"), "{}", tuned.out);
     assert!(!place.wisdom().exists());
@@ -173,7 +173,7 @@ fn processes_use_a_separate_wisdom_file() {
 fn json_is_one_object() {
     let place = Place::new();
     let tuned = place
-        .run("tune --collective reduce --pes 2 --bytes 8,1k --sync loose --budget 1 --json")
+        .run("tune --collective reduce --pes 2 --bytes 8,1k --sync loose --budget 4 --json")
         .succeeds();
     let object: serde_json::Value = serde_json::from_str(&tuned.out).unwrap();
     assert_eq!(object["wisdom"], place.wisdom().to_str().unwrap());
@@ -199,7 +199,7 @@ fn an_estimate_measures_nothing() {
 #[test]
 fn check_passes_or_exits_with_status_3() {
     let place = Place::tuned();
-    let checked = place.run("tune --check --collective barrier --pes 2 --budget 0.5");
+    let checked = place.run("tune --check --collective barrier --pes 2 --budget 4");
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
     assert!(says(&checked.out, "within 10 % of the best"), "{}", checked.out);
     Place::new().run("tune --check").fails(&["does not exist", "`consort tune` makes it"]);
@@ -213,11 +213,11 @@ fn recorded_calls_are_tuned_and_compared() {
         place.command("bench collective reduce --bytes 64 --pes 2 --budget 0.2 --peers none");
     let recorded = program.env("CONSORT_RECORD", place.path("calls.toml")).output();
     Result::from(recorded.expect("the command starts")).succeeds();
-    let tuned = place.run("tune --record calls.toml --budget 1").succeeds();
+    let tuned = place.run("tune --record calls.toml --budget 4").succeeds();
     assert!(says(&tuned.out, "with the choices before, and"), "{}", tuned.out);
     assert!(says(&tuned.out, "use it while CONSORT_WISDOM names it"), "{}", tuned.out);
     let again =
-        place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();
+        place.run("tune --record calls.toml --record calls.toml --budget 4 --json").succeeds();
     let object: serde_json::Value = serde_json::from_str(&again.out).unwrap();
     let rows = object["replayed"]["rows"].as_array().expect("rows");
     // On a busy machine, the least important one may not be compared.
@@ -235,7 +235,7 @@ fn recorded_calls_are_tuned_and_compared() {
         rows.iter().any(|row| row["collective"] == "reduce" && row["bytes"] == 64)
     };
     assert!(reduce(rows), "{}", again.out);
-    let checked = place.run("tune --check --record calls.toml --budget 1 --json");
+    let checked = place.run("tune --check --record calls.toml --budget 4 --json");
     let object: serde_json::Value = serde_json::from_str(&checked.out).unwrap();
     assert!(reduce(object["penalties"].as_array().expect("rows")), "{}", checked.out);
 

@@ -31,7 +31,7 @@ fn wisdom_of_changed_algorithms_is_set_aside() {
     place.run(named).fails(&[message, "run `consort tune` again"]);
     let shown = place.run("wisdom show").succeeds();
     assert!(shown.out.contains(message), "{}", shown.out);
-    let tuned = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+    let tuned = place.run("tune --collective barrier --pes 2 --budget 4").succeeds();
     assert!(tuned.err.contains(message) && tuned.err.contains(".old"), "{}", tuned.err);
     assert_eq!(fs::read_to_string(place.path("wisdom.toml.old")).unwrap(), text);
     place.run(named).succeeds();

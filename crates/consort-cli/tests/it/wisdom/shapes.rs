@@ -34,11 +34,11 @@ fn mixture_on_one_machine_is_named_by_its_fabric() {
 #[test]
 fn the_counts_of_a_run_add_up() {
     let place = Place::tuned();
-    let tuned = place.run("tune --collective barrier --pes 3 --budget 0.5").succeeds().out;
+    let tuned = place.run("tune --collective barrier --pes 3 --budget 4").succeeds().out;
     assert!(says(&tuned, "Queries measured: 1 in") && !tuned.contains("kept"), "{tuned}");
     assert!(says(&tuned, "queries: 2 measured (1 of them of other calls), 0 estimated"), "{tuned}");
     place.decide();
-    let tuned = place.run("tune --collective barrier --pes 2,3 --budget 0.5").succeeds().out;
+    let tuned = place.run("tune --collective barrier --pes 2,3 --budget 4").succeeds().out;
     assert!(says(&tuned, "2 kept from before") && !says(&tuned, "queries: 2"), "{tuned}");
     let place = Place::new();
     let tuned = place.run("tune --rigour estimate --collective broadcast --pes 4").succeeds().out;
