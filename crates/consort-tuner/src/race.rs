@@ -317,6 +317,9 @@ mod tests {
         let block = |ns| Some(vec![Block { ns, class: None, turn: 0, is_disturbed: false }]);
         race.add(vec![block(1.0), block(9.0), Some(Vec::new()), None]);
         assert!(race.spoilt().eq(&names[2..3]));
+        assert!(race.is_refused(&names[3]));
+        race.add(vec![block(1.0), block(9.0), Some(Vec::new()), block(2.0)]);
+        assert!(!race.is_refused(&names[3]), "the last launch tells");
         race.keep(&[names[0].clone(), names[2].clone()]);
         race.add(vec![block(1.0), block(0.5)]);
         assert_eq!(race.spoilt().count(), 0);
