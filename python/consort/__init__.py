@@ -1,4 +1,4 @@
-"""Consort: collectives between threads that tune themselves to the machine.
+"""Consort: collectives between threads or processes that tune themselves to the machine.
 
 `launch` runs a function on PEs (processing elements), which are threads, and gives each a `Team`:
 
@@ -10,6 +10,8 @@
 >>> consort.launch(program, pes=4)[0]
 array([3., 3., 3.])
 
+`attach` runs a function on processes that something else has started.
+
 `read_results` and `read_wisdom` read the output of the command `consort` as pandas data frames, and
 `plot` draws them.
 """
@@ -20,6 +22,7 @@ from ._consort import Error, Mismatched, PeFailed
 from ._launch import launch
 from ._memory import Memory
 from ._plots import plot
+from ._processes import attach
 from ._request import Request
 from ._results import ResultsError, read_results, read_wisdom
 from ._team import Team
@@ -34,6 +37,7 @@ __all__ = [
     "Request",
     "ResultsError",
     "Team",
+    "attach",
     "launch",
     "plot",
     "read_results",

@@ -1,16 +1,27 @@
 """The extension, which makes calls memory-safe. Programs use the package's other modules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-class Error(RuntimeError): ...
+class Error(RuntimeError):
+    pe_rank: int  # only if a PE failed
+
 class PeFailed(Error): ...
 class Mismatched(Error): ...
 
 def cores() -> int: ...
 def launch(function: Callable[..., Any], pes: int, arguments: tuple[Any, ...]) -> list[Any]: ...
+def attach(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    rank: int | None,
+    size: int | None,
+    name: str | None,
+    all_gather: Callable[[bytes], Iterable[bytes]] | None,
+    timeout: float,
+) -> Any: ...
 
 class Team:
     rank: int

@@ -27,10 +27,15 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Mismatched", py.get_type::<Mismatched>())
 }
 
-/// Returns an error's message, without the places in the source that the library names: they are
-/// lines of this extension. The traceback shows the line of the program.
+/// The names of Rust in messages, and those of Python.
+const NAMES: [(&str, &str); 2] =
+    [("`Rendezvous::timeout`", "`timeout`"), ("Job::threads", "`consort.launch`")];
+
+/// Returns an error's message, with the names of Python, and without the places in the source that
+/// the library names: they are lines of this extension. The traceback shows the line of the program.
 pub(crate) fn message(error: &consort::Error) -> String {
     let text = error.to_string();
+    let text = NAMES.iter().fold(text, |text, (rust, python)| text.replace(rust, python));
     let mut parts = text.split(" at src/");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {

@@ -1,6 +1,6 @@
-//! Runs a function on PEs that are threads.
+//! Runs a function on the PEs of a job in this process: threads, or this process itself.
 //!
-//! The launch runs in a separate thread, so that the calling thread can check for signals. Ctrl-C
+//! The job runs in a separate thread, so that the calling thread can check for signals. Ctrl-C
 //! raises `KeyboardInterrupt` in the PEs that run Python code. The calls of the other PEs then
 //! fail. After a second Ctrl-C, the caller does not wait for the PEs.
 
@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Job, Rank};
+use consort::{Job, JobBuilder, Rank};
 use pyo3::{
     exceptions::PyKeyboardInterrupt,
     ffi::PyThreadState_SetAsyncExc,
@@ -85,13 +85,25 @@ pub(crate) fn launch<'py>(
     arguments: Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = function.py();
+    PyList::new(py, run_job(Job::threads(pes), pes, function, arguments)?)
+}
+
+/// Runs `function(team, *arguments)` on the PEs of this process in a job of `pes` PEs, and returns
+/// their results by rank.
+pub(crate) fn run_job(
+    job: JobBuilder,
+    pes: usize,
+    function: Bound<'_, PyAny>,
+    arguments: Bound<'_, PyTuple>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let py = function.py();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let told = Arc::new(Mutex::new(Told::default()));
     let (function, arguments) = (function.unbind(), arguments.unbind());
     let (send, mut receive) = sync_channel(1);
     let of_pes = Arc::clone(&told);
     let launching = move || {
-        let ended = Job::threads(pes).named("consort").try_run(|pe| {
+        let ended = job.named("consort").try_run(|pe| {
             Running::run(number, pe, || {
                 run(pe.world().rank(), number, &function, &arguments, &of_pes)
             })
@@ -123,7 +135,7 @@ pub(crate) fn launch<'py>(
         return Err(PyKeyboardInterrupt::new_err(()));
     }
     match ended {
-        Ok(results) => PyList::new(py, results.into_vec()),
+        Ok(results) => Ok(results.into_vec()),
         Err(cause) => Err(failure(py, cause, &told, pes)),
     }
 }
@@ -171,30 +183,35 @@ fn interrupt_all(py: Python<'_>, told: &Mutex<Told>) {
     }
 }
 
-/// Returns the exception of a failed launch: that of the first PE that failed, with its rank.
+/// Returns the exception of a failed launch, with the rank of the PE that failed first: that PE's
+/// exception; or if it is in another process, one of this process.
 fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: usize) -> PyErr {
     let mut raised = std::mem::take(&mut held(told).raised);
     raised.sort_by_key(|(rank, _)| *rank);
-    let own = match cause {
+    let (raised_by, failed, error) = match cause {
         Cause::Raised(error, _) => {
             let is_same = |(_, one): &(Rank, PyErr)| one.value(py).is(error.value(py));
             let rank = raised.iter().find(|one| is_same(one)).map(|(rank, _)| *rank);
-            rank.map(|rank| (rank, error))
+            (rank, rank, error)
         }
         // All PEs that disagree have raised it. The traceback of one shows the place.
         Cause::Launch(error) => {
+            let failed = error.failed_pe().map(|(rank, _)| rank);
             let text = errors::message(&error);
             let of_it = |one: &PyErr| one.value(py).to_string() == text;
             match raised.into_iter().find(|(_, one)| of_it(one)) {
-                Some(first) => Some(first),
-                None => return exception(&error),
+                Some((rank, one)) => (Some(rank), failed.or(Some(rank)), one),
+                None => (None, failed, exception(&error)),
             }
         }
     };
-    let Some((rank, error)) = own else { return errors::Error::new_err("the launch failed") };
-    let note = format!("raised by PE {rank} of {pes}");
     // An exception that accepts neither is raised without them.
-    drop(error.value(py).call_method1("add_note", (note,)));
-    drop(error.value(py).setattr("pe_rank", rank.0));
+    if let Some(rank) = raised_by {
+        let note = format!("raised by PE {rank} of {pes}");
+        drop(error.value(py).call_method1("add_note", (note,)));
+    }
+    if let Some(rank) = failed {
+        drop(error.value(py).setattr("pe_rank", rank.0));
+    }
     error
 }

@@ -1,8 +1,9 @@
-//! `consort._consort`: threads of a Python program as PEs, and their calls on NumPy arrays.
+//! `consort._consort`: threads or processes of Python as PEs, and their calls on NumPy arrays.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `launch` | runs a function on PEs, and ends them if one fails or the user presses Ctrl-C |
+//! | `attach` | runs a function on this process as a PE of a job of processes |
 //! | `running` | the PE of a thread, its teams and its pending calls |
 //! | `team` | the Python class of a team |
 //! | `arrays` | the Rust type of an array, and a borrow of its memory for a call |
@@ -17,6 +18,7 @@
 //! releases the interpreter's lock, so other Python threads run while a PE waits.
 
 mod arrays;
+mod attach;
 mod calls;
 mod errors;
 mod launch;
@@ -33,6 +35,7 @@ fn _consort(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::add_to(module)?;
     module.add_function(wrap_pyfunction!(launch::launch, module)?)?;
     module.add_function(wrap_pyfunction!(launch::cores, module)?)?;
+    module.add_function(wrap_pyfunction!(attach::attach, module)?)?;
     module.add_class::<team::Team>()?;
     module.add_class::<requests::Request>()?;
     module.add_class::<memory::Memory>()

@@ -88,7 +88,7 @@ pub(crate) fn here<R>(launch: u64, access: impl FnOnce(&Running) -> PyResult<R>)
         Some(running) => access(&running),
         None => Err(Error::new_err(
             "only a PE's thread may use the PE's teams, requests and symmetric memory, and not \
-             after launch() has returned",
+             after launch() or attach() has returned",
         )),
     }
 }

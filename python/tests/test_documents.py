@@ -1,6 +1,8 @@
 """Runs the programs in the documents."""
 
 import re
+import sys
+import types
 from pathlib import Path
 
 import matplotlib
@@ -34,8 +36,10 @@ def test_programs_run(document, tmp_path, monkeypatch):
     monkeypatch.setenv("CONSORT_WISDOM", "wisdom.toml")
     blocks = re.findall(r"```python\n(.*?)```", (TREE / document).read_text(), re.DOTALL)
     assert blocks
-    names: dict[str, object] = {}
+    # A module, so that programs can pickle their functions.
+    module = types.ModuleType("documented")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in blocks:
-        exec(compile(block, document, "exec"), names)
+        exec(compile(block, document, "exec"), vars(module))
     shown = list(tmp_path.glob("*.svg"))
     assert bool(shown) == ("savefig" in "".join(blocks))

@@ -1,0 +1,75 @@
+//! Runs a function on this process, which becomes a PE of a job of processes.
+
+use std::time::Duration;
+
+use consort::{Job, Rank, Rendezvous};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+
+use crate::{
+    errors::{exception, rank},
+    launch::run_job,
+};
+
+/// Runs `function(team, *arguments)` on this process as PE `rank` of `size`, and returns its
+/// result. The processes find each other by a name, by a function that exchanges bytes, or, without
+/// any of these, by the variables of their launcher. They wait for each other for `timeout` seconds.
+#[pyfunction]
+#[pyo3(signature = (function, arguments, rank, size, name, all_gather, timeout))]
+pub(crate) fn attach(
+    function: Bound<'_, PyAny>,
+    arguments: Bound<'_, PyTuple>,
+    rank: Option<i64>,
+    size: Option<i64>,
+    name: Option<String>,
+    all_gather: Option<Py<PyAny>>,
+    timeout: f64,
+) -> PyResult<Py<PyAny>> {
+    let (rank, size, rendezvous) = match (rank, size, name, all_gather) {
+        (Some(rank), Some(size), Some(name), None) => place(rank, size, Rendezvous::name(name))?,
+        (Some(rank), Some(size), None, Some(call)) => place(rank, size, exchange(call))?,
+        (None, None, None, None) => {
+            let found = Rendezvous::environment().map_err(|error| exception(&error))?;
+            found.ok_or_else(|| PyValueError::new_err(NO_LAUNCHER))?
+        }
+        _ => return Err(PyValueError::new_err(INCOMPLETE)),
+    };
+    let limit = match Duration::try_from_secs_f64(timeout) {
+        Ok(limit) => limit,
+        Err(_) if timeout > 0.0 => Duration::MAX,
+        Err(_) => {
+            let reason = format!("invalid timeout {timeout}: use a number of seconds");
+            return Err(PyValueError::new_err(reason));
+        }
+    };
+    let job = Job::processes(rank, size, rendezvous.timeout(limit));
+    let mut results = run_job(job, size, function, arguments)?;
+    Ok(results.remove(0))
+}
+
+const NO_LAUNCHER: &str = "neither torchrun nor srun has started this process: pass its rank, the \
+                           number of processes, and the name of their job";
+const INCOMPLETE: &str = "attach needs a rank, a size, and either a name or all_gather; or none of \
+                          them in a process of torchrun or srun";
+
+/// Returns the PE that the caller has named.
+fn place(number: i64, size: i64, rendezvous: Rendezvous) -> PyResult<(Rank, usize, Rendezvous)> {
+    let size = usize::try_from(size).ok().filter(|&size| size > 0).ok_or_else(|| {
+        PyValueError::new_err(format!("invalid number of PEs {size}: use 1 or more"))
+    })?;
+    Ok((rank(number, size)?, size, rendezvous))
+}
+
+/// Returns a rendezvous by a function that exchanges bytes.
+fn exchange(all_gather: Py<PyAny>) -> Rendezvous {
+    Rendezvous::all_gather(move |own| {
+        Python::attach(|py| {
+            let all = all_gather.bind(py).call1((PyBytes::new(py, own),))?;
+            let all = all.try_iter()?.map(|one| one?.extract());
+            all.collect::<PyResult<Vec<Vec<u8>>>>()
+        })
+    })
+}
