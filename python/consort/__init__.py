@@ -10,7 +10,8 @@
 >>> consort.launch(program, pes=4)[0]
 array([3., 3., 3.])
 
-`attach` runs a function on processes that something else has started.
+With `processes=True`, the PEs are new processes. `attach` runs a function on processes that
+something else has started.
 
 `read_results` and `read_wisdom` read the output of the command `consort` as pandas data frames, and
 `plot` draws them.

@@ -1,10 +1,11 @@
-"""PEs that are processes, which something else has started."""
+"""PEs that are processes: those that something else has started, and those of `launch`."""
 
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import numpy as np
@@ -85,6 +86,16 @@ def end(process, receiver):
     process.close()
 
 
+def start(text, session=False):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        start_new_session=session,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 #: Starts processes in each way of a start method.
 WORKERS = """
 import multiprocessing, sys
@@ -110,6 +121,7 @@ if __name__ == "__main__":
             words = [(consort.attach, add, rank, 2, f"{name}-{again}", (20,)) for rank in range(2)]
             tasks = [pool.submit(*each) for each in words]
             print(*[task.result() for task in tasks])
+    print(*consort.launch(add, 2, args=(30,), processes=method))
 """
 
 
@@ -119,7 +131,7 @@ def test_workers_of_python_become_pes(method, name, tmp_path):
     program.write_text(WORKERS)
     words = [sys.executable, program, method, name]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
-    assert (ended.stdout.split(), ended.stderr) == (["30"] * 2 + ["60"] * 4, "")
+    assert (ended.stdout.split(), ended.stderr) == (["30"] * 2 + ["60"] * 4 + ["90"] * 2, "")
 
 
 def test_processes_of_a_shell_become_pes(name):
@@ -284,3 +296,167 @@ def test_forked_child_cannot_use_the_team(name):
 
     calls = [lambda rank=rank: consort.attach(program, rank, 2, name) for rank in range(2)]
     assert outcomes(*calls) == [3, 3]
+
+
+def test_launched_processes_return_their_results():
+    data = np.arange(4)
+
+    def program(team, scale):
+        data[team.rank] = -1  # in this process alone
+        total = team.all_reduce(np.full(100_000, team.rank * scale))
+        return team.rank, os.getpid(), work(team), total, int((data < 0).sum())
+
+    results = consort.launch(program, np.int64(3), args=[2], processes=True)
+    assert [rank for rank, *_ in results] == [0, 1, 2]
+    assert len({os.getpid(), *(process for _, process, *_ in results)}) == 4
+    assert [done for _, _, done, *_ in results] == [6, 6, 6]
+    assert all((total == 6).all() and changed == 1 for *_, total, changed in results)
+    assert (data == np.arange(4)).all()
+
+
+class Slow(LookupError):
+    """An exception that comes after those of the other PEs."""
+
+    def __reduce__(self):
+        time.sleep(0.2)
+        return LookupError, self.args
+
+
+def test_exception_of_a_launched_process_is_raised():
+    def program(team):
+        if team.rank == 1:
+            raise Slow("nothing there")
+        team.barrier()
+
+    before = left()
+    with pytest.raises(LookupError, match="nothing there") as raised:
+        consort.launch(program, 3, processes=True)
+    assert left() == before, "the traceback keeps nothing open"
+    assert raised.value.pe_rank == 1
+    note, text = raised.value.__notes__
+    assert note == "raised by PE 1 of 3"
+    assert 'raise Slow("nothing there")' in text
+    with pytest.raises(SystemExit):
+        consort.launch(lambda team: sys.exit(3), 2, processes=True)
+    with pytest.raises(consort.Mismatched, match="PE 1 finished while PE 0 waits"):
+        consort.launch(lambda team: team.rank or team.barrier(), 2, processes=True)
+
+
+class Strange(Exception):
+    """An exception that pickle writes, but cannot read."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+def test_outcomes_that_cannot_be_pickled_are_reported():
+    def program(team):
+        raise Strange(1, 2)
+
+    with pytest.raises(consort.Error, match="Strange: 1 and 2") as raised:
+        consort.launch(program, 1, processes=True)
+    assert raised.value.pe_rank == 0
+    assert "raise Strange(1, 2)" in raised.value.__notes__[-1]
+    with pytest.raises(TypeError, match=r"PE 0 cannot send its result: Can't .*local object"):
+        consort.launch(lambda team: program, 1, processes=True)
+    # In a child, because `multiprocessing` keeps a process for the next spawn.
+    (error,) = outcomes(lambda: consort.launch(program, 2, processes="spawn"))
+    assert "local object" in str(error)
+    with pytest.raises(ValueError, match="cannot find context for 'threads'"):
+        consort.launch(program, 2, processes="threads")
+
+
+@pytest.mark.parametrize(
+    ("ends", "how"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed by SIGKILL"),
+        (lambda: os._exit(3), "exited with code 3"),
+    ],
+)
+def test_launched_process_that_dies_is_named(ends, how, tmp_path):
+    is_named = tmp_path / "is named"
+
+    def live_on():
+        until = time.monotonic() + 60
+        while not is_named.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        os._exit(0)
+
+    def program(team):
+        team.barrier()
+        if team.rank == 1:
+            if os.fork() == 0:
+                live_on()
+            ends()
+        if team.rank == 2:
+            time.sleep(1000)  # the launch ends it
+        team.barrier()
+
+    began = time.monotonic()
+    with pytest.raises(consort.PeFailed, match=f"PE 1 failed: its process {how}") as raised:
+        consort.launch(program, 3, processes=True)
+    is_named.touch()
+    assert raised.value.pe_rank == 1
+    assert time.monotonic() - began < 50
+
+
+#: Launches processes that print their numbers, and then only wait.
+WAITS = """
+    import consort, os, time
+    def program(team):
+        os.write(1, f"{os.getpid()}\\n".encode())
+        time.sleep(1000)
+    try:
+        consort.launch(program, 2, processes=True)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_interrupts_all_processes():
+    process = start(
+        """
+        import consort, os
+        consort._processes._GRACE = 50.0  # for a busy machine
+        def program(team):
+            os.write(1, b"begun\\n")
+            try:
+                while True:
+                    team.barrier()
+            except KeyboardInterrupt:
+                os.write(1, b"ends\\n")
+                raise
+        try:
+            consort.launch(program, 2, processes=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        session=True,
+    )
+    for _ in range(2):
+        assert process.stdout.readline() == "begun\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    out, error = process.communicate(timeout=60)
+    # A call of the other PE may have failed before the PE was interrupted.
+    assert out in ("ends\ninterrupted\n", "ends\nends\ninterrupted\n"), out
+    assert error == ""
+
+
+@pytest.mark.parametrize(("sent", "out"), [("SIGINT", "interrupted\n"), ("SIGKILL", "")])
+def test_processes_end_with_their_launch(sent, out):
+    process = start(WAITS)
+    children = [process.stdout.readline().strip() for _ in range(2)]
+    process.send_signal(signal.Signals[sent])
+    assert process.communicate(timeout=60) == (out, "")
+    until = time.monotonic() + 60
+    while any(is_running(child) for child in children):
+        assert time.monotonic() < until, "a process is left"
+        time.sleep(0.01)
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")")[-1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
