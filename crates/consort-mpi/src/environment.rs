@@ -27,7 +27,7 @@ pub struct MpiProcess {
 }
 
 impl Flavor {
-    /// Both flavors.
+    /// Both flavours.
     pub const EVERY: [Self; 2] = [Self::OpenMpi, Self::Mpich];
 
     /// Returns the name that is used in file names.
@@ -39,7 +39,7 @@ impl Flavor {
         }
     }
 
-    /// Returns the flavor of an MPI from its version text.
+    /// Returns the flavour of an MPI from its version text.
     #[must_use]
     pub fn of_version(text: &str) -> Self {
         if text.contains("Open MPI") { Self::OpenMpi } else { Self::Mpich }

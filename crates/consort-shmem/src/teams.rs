@@ -188,8 +188,8 @@ pub unsafe fn split_2d(
     0
 }
 
-/// Forms one team for each color. All PEs of a color pass the same members. `None` if no memory is
-/// left for a team.
+/// Forms one team for each colour. All PEs of a colour pass the same members. `None` if no memory
+/// is left for a team.
 fn form<const N: usize>(call: &TeamCall, parts: [(u32, &[Rank], Config); N]) -> Option<[Team; N]> {
     call.barrier();
     let driver = call.world.driver();

@@ -92,7 +92,7 @@ mod pthread {
 
     impl Barrier for PthreadBarrier {
         unsafe fn wait(&self, _rank: u32) {
-            // SAFETY: the barrier was initialised in `new` and has not moved since. It is destroyed
+            // SAFETY: the barrier was initialized in `new` and has not moved since. It is destroyed
             // only when no reference to it is left.
             let status = unsafe { libc::pthread_barrier_wait(self.raw()) };
             debug_assert!(status == 0 || status == libc::PTHREAD_BARRIER_SERIAL_THREAD);
@@ -101,7 +101,7 @@ mod pthread {
 
     impl Drop for PthreadBarrier {
         fn drop(&mut self) {
-            // SAFETY: it was initialised, and the exclusive reference shows that no thread waits in
+            // SAFETY: it was initialized, and the exclusive reference shows that no thread waits in
             // it.
             let status = unsafe { libc::pthread_barrier_destroy(self.raw()) };
             debug_assert_eq!(status, 0);

@@ -21,7 +21,7 @@ const LAUNCH_DRAWS: usize = 16;
 /// The most samples drawn from a launch: with more, its median hardly changes.
 const MOST_SAMPLES: usize = 32;
 
-/// Summarises samples by launch; empty launches do not count. Returns `None` if all are empty.
+/// Summarizes samples by launch; empty launches do not count. Returns `None` if all are empty.
 #[must_use]
 pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
     let launches: Vec<&[f64]> =

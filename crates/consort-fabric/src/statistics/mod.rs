@@ -36,7 +36,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises `samples`, in any order.
+    /// Summarizes `samples`, in any order.
     ///
     /// # Panics
     /// If there are none.

@@ -1,6 +1,6 @@
 //! The folder that stores shims, and which of them may be loaded.
 //!
-//! A shim's name consists of its MPI's flavor and hashes of its source and of its compiler's path,
+//! A shim's name consists of its MPI's flavour and hashes of its source and of its compiler's path,
 //! so MPIs do not share shims. It is put into the folder atomically, and ends with a seal: a
 //! truncated file has none.
 //!
@@ -42,7 +42,7 @@ fn hash(what: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Returns how the names of a flavor's shims begin.
+/// Returns how the names of a flavour's shims begin.
 fn beginning(flavor: Flavor) -> String {
     format!("mpi-{}-{:016x}-", flavor.name(), hash((SOURCE, env!("CARGO_PKG_VERSION"))))
 }
@@ -122,7 +122,7 @@ impl Cache {
         }
     }
 
-    /// Returns the newest usable shim of a flavor.
+    /// Returns the newest usable shim of a flavour.
     ///
     /// # Errors
     /// When no shim is usable, and there is one that only this error makes unusable.

@@ -168,7 +168,7 @@ impl Race<'_> {
 }
 
 impl Row {
-    /// Summarises launches; `None` if there are none.
+    /// Summarizes launches; `None` if there are none.
     fn of(runtime: &'static Runtime, outcomes: &[LaunchOutcome]) -> Option<Self> {
         let samples: Vec<Vec<f64>> = outcomes.iter().map(|it| it.samples_ns.clone()).collect();
         let times = launches::summary(&samples)?;
