@@ -2,15 +2,16 @@
 //! how fast pairs of threads wake each other by condition variables.
 //!
 //! ```sh
-//! cargo run --release -p consort-bench --example waits -- 2,8,32
+//! cargo bench -p consort-bench -- 2,8,32
 //! ```
 //!
-//! The argument has the numbers of threads. All threads want a lock all the time, and increment a
-//! counter under it, or read the counter. Blocks of the three libraries follow each other, round
-//! after round. Each row has the medians over the rounds, and the longest operation of all rounds.
-//! The time of an operation includes its wait, and the time in which the system runs other
-//! programs. `share` compares threads in windows of 100 ms: the largest number of operations of a
-//! thread, divided by the smallest. Clocks are read only in the blocks that measure operations.
+//! The argument has the numbers of threads; with `--test`, there is one round of two. All threads
+//! want a lock all the time, and increment a counter under it, or read the counter. Blocks of the
+//! three libraries follow each other, round after round. Each row has the medians over the rounds,
+//! and the longest operation of all rounds. The time of an operation includes its wait, and the
+//! time in which the system runs other programs. `share` compares threads in windows of 100 ms: the
+//! largest number of operations of a thread, divided by the smallest. Clocks are read only in the
+//! blocks that measure operations.
 
 use std::{
     array,
@@ -20,7 +21,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-const ROUNDS: usize = 3;
 const BLOCK: Duration = Duration::from_millis(300);
 const WINDOW: Duration = Duration::from_millis(100);
 
@@ -138,6 +138,7 @@ fn compare<A: Counter, B: Counter, C: Counter>(
     (std, parking_lot, ours): (&A, &B, &C),
     threads: usize,
     writes: u64,
+    rounds: usize,
 ) {
     let round = |is_timed| {
         [
@@ -146,7 +147,7 @@ fn compare<A: Counter, B: Counter, C: Counter>(
             block(ours, threads, writes, is_timed),
         ]
     };
-    let (fast, timed): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| (round(false), round(true))).unzip();
+    let (fast, timed): (Vec<_>, Vec<_>) = (0..rounds).map(|_| (round(false), round(true))).unzip();
     let ratios =
         fast.iter().map(|[std, parking_lot, ours]| ours.mops / std.mops.max(parking_lot.mops));
     let ratio = median(ratios.collect());
@@ -229,10 +230,10 @@ fn ping_pong<T: Table>(pairs: usize) -> f64 {
 }
 
 /// Measures condition variables of three libraries.
-fn compare_ping_pong(pairs: usize) {
+fn compare_ping_pong(pairs: usize, rounds: usize) {
     let round =
         || [ping_pong::<Std>(pairs), ping_pong::<ParkingLot>(pairs), ping_pong::<Ours>(pairs)];
-    let rounds: Vec<_> = (0..ROUNDS).map(|_| round()).collect();
+    let rounds: Vec<_> = (0..rounds).map(|_| round()).collect();
     let [std, parking_lot, ours] =
         array::from_fn(|library| median(rounds.iter().map(|round| round[library]).collect()));
     println!("condition variables, {pairs} pairs of threads, thousands of hand-overs a second:");
@@ -240,7 +241,12 @@ fn compare_ping_pong(pairs: usize) {
 }
 
 fn main() {
-    let argument = std::env::args().nth(1).unwrap_or_else(|| "2,8,32".to_owned());
+    // Cargo adds options, such as `--bench`.
+    let (options, numbers): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
+    let (usual, rounds) =
+        if options.iter().any(|option| option == "--test") { ("2", 1) } else { ("2,8,32", 3) };
+    let argument = numbers.first().map_or(usual, String::as_str);
     let threads = argument.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
     let Ok(threads) = threads else {
         eprintln!("invalid numbers of threads `{argument}`: use numbers, such as 2,8,32");
@@ -249,15 +255,15 @@ fn main() {
     for &threads in threads.iter().filter(|&&threads| threads > 0) {
         let mutexes = (&Default::default(), &Default::default(), &Default::default());
         compare::<std::sync::Mutex<u64>, parking_lot::Mutex<u64>, consort_sync::Mutex<u64>>(
-            "mutex", mutexes, threads, 1,
+            "mutex", mutexes, threads, 1, rounds,
         );
         for writes in [100, 10, 2] {
             let locks = (&Default::default(), &Default::default(), &Default::default());
             let what = format!("reader-writer lock, 1 write in {writes}");
             compare::<std::sync::RwLock<u64>, parking_lot::RwLock<u64>, consort_sync::RwLock<u64>>(
-                &what, locks, threads, writes,
+                &what, locks, threads, writes, rounds,
             );
         }
-        compare_ping_pong(threads.div_ceil(2));
+        compare_ping_pong(threads.div_ceil(2), rounds);
     }
 }
