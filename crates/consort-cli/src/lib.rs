@@ -52,7 +52,9 @@ Ctrl-C ends a measurement: the command shows the results so far and exits with
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]
-#[command(name = "consort", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "consort", version, after_long_help = EXAMPLES, max_term_width = 100)]
+// The usual template has an empty line after `about`; without it, the short help fits a screen.
+#[command(help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}")]
 struct Consort {
     #[command(subcommand)]
     command: Command,

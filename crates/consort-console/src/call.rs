@@ -18,13 +18,17 @@ pub struct Call {
     /// Bytes of a block, such as 8192, 8k or 1M
     #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
     pub bytes: usize,
-    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
-    #[arg(long, value_name = "MODE", default_value = "mine")]
+    /// strict, loose, mine (default), or such as mine/all
+    ///
+    /// The synchronization modes, or ENTRY/EXIT.
+    #[arg(long, value_name = "MODE", default_value = "mine", hide_default_value = true)]
     pub sync: SyncModes,
-    /// The buffers lie in symmetric memory, as they must in a call that may return early
+    /// The buffers lie in symmetric memory
+    ///
+    /// They must in a call that may return early.
     #[arg(long)]
     pub symmetric: bool,
-    /// The operator does not commute, as for every closure
+    /// The operator does not commute, as for closures
     #[arg(long)]
     pub ordered: bool,
 }

@@ -48,16 +48,13 @@ fn help_of(program: &str, command: &[&str], option: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Returns the help texts of a command and of all its subcommands, each with the words of the
-/// command. If there are a short and a long help, returns the long one.
+/// Returns the long help texts of a command and of all its subcommands, each with the words of the
+/// command.
 ///
 /// # Panics
 /// When a command fails to print its help.
 pub fn helps(program: &str, command: &[&str]) -> Vec<(String, String)> {
-    let mut help = help_of(program, command, "--help");
-    if help.contains(" --help-all ") {
-        help = help_of(program, command, "--help-all");
-    }
+    let help = help_of(program, command, "--help");
     let names = subcommands(&help).into_iter();
     let below: Vec<_> =
         names.flat_map(|name| helps(program, &[command, &[name]].concat())).collect();
@@ -77,13 +74,13 @@ pub fn examples(program: &str, command: &[&str]) -> Vec<String> {
     helps(program, command).into_iter().flat_map(of_help).collect()
 }
 
-/// Checks that the help of this command and of each subcommand fits a screen of 80 x 24.
+/// Checks that the short help of a program and of each subcommand fits a screen of 80 x 24.
 ///
 /// # Panics
 /// When one does not.
-pub fn check_screens(program: &str, command: &str) {
-    for (words, _) in helps(program, &[command]) {
-        let help = help_of(program, &words.split(' ').collect::<Vec<_>>(), "--help");
+pub fn check_screens(program: &str) {
+    for (words, _) in helps(program, &[]) {
+        let help = help_of(program, &words.split_whitespace().collect::<Vec<_>>(), "-h");
         // A prompt follows.
         assert!(help.lines().count() < 24, "{words}: {help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{words}: {help}");

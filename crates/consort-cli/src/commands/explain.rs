@@ -36,21 +36,27 @@ Examples:
 pub(crate) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// The size of the team [default: one PE for each usable core, at least two; the PEs of two
-    /// machines for mixed:2x1 and the like]
+    /// The size of the team [default: the usable cores]
+    ///
+    /// The default is at least two; for mixed:2x1 and the like, it is the PEs of two machines.
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     /// Show every candidate with the model's estimate
     #[arg(long)]
     all: bool,
+    /// threads (default), processes, mpi or mixed
+    ///
     /// The PEs: threads; processes as `consort run` starts them; or processes of an MPI, as in mpi,
-    /// mpi:2:in-turn or mixed:2x1, as `consort tune` names them
-    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    /// mpi:2:in-turn or mixed:2x1, as `consort tune` names them.
+    #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
     fabric: Fabric,
-    /// How PEs arrive at calls: together or skewed
+    /// How PEs arrive at calls: together (default) or skewed
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    #[arg(hide_default_value = true, hide_short_help = true)]
     arrival: Arrival,
-    /// The wisdom to use [default: CONSORT_WISDOM, or the user's]
+    /// The wisdom to use [default: the user's]
+    ///
+    /// CONSORT_WISDOM changes the default.
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
     /// Write a JSON object to FILE, or print it

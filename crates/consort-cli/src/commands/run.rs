@@ -32,6 +32,8 @@ use machines::{Job, Machines};
 /// How long the other PEs continue when one has failed, unless another time is given.
 const GRACE: Duration = Duration::from_secs(1);
 
+const EXAMPLE: &str = "Example: consort run -n 4 ./program --its-option";
+
 const EXAMPLES: &str = "\
 Examples:
   consort run -n 4 ./program --its-option   4 processes here, PEs 0 to 3
@@ -56,28 +58,34 @@ have several. Variables CONSORT_*, SHMEM_* and SMA_* are passed on.";
 
 /// Run a program as several processes, here or on several machines
 #[derive(Args)]
-#[command(version, display_name = "consort run", after_help = EXAMPLES)]
+#[command(version, display_name = "consort run")]
+#[command(after_help = EXAMPLE, after_long_help = EXAMPLES)]
 pub(crate) struct Run {
     /// The number of PEs; each is a process
     #[arg(short = 'n', long, alias = "np", value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PES)))]
     pes: u32,
-    /// The cores of the PEs: bind each PE to its own (core), move it there at the start (default),
-    /// or leave it to the system (none)
-    #[arg(long, value_name = "WHERE", default_value = "default")]
-    #[arg(value_parser = ["default", "core", "none"])]
+    /// Cores of the PEs: default, core or none
+    ///
+    /// Each PE is bound to its own core (core), moved there at the start (default), or left to the
+    /// system (none).
+    #[arg(long, value_name = "WHERE", default_value = "default", hide_default_value = true)]
+    #[arg(value_parser = ["default", "core", "none"], hide_possible_values = true)]
     bind: String,
-    /// Begin each line of output with the rank of the PE that wrote it
+    /// Begin each line of output with its PE's rank
     #[arg(long)]
     tag_output: bool,
     /// End the job after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     timeout: Option<Duration>,
-    /// Let the other PEs go on for this long when one has failed
-    /// [default: 1]
+    /// After a failure, kill the others [default: 1]
+    ///
+    /// When a PE has failed, the others may go on for this long.
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     grace: Option<Duration>,
-    /// Set an environment variable of the processes; they inherit all others
+    /// Set an environment variable of the processes
+    ///
+    /// They inherit all others.
     #[arg(short = 'x', value_name = "NAME=VALUE")]
     #[arg(value_parser = OsStringValueParser::new().try_map(named))]
     variables: Vec<OsString>,

@@ -42,19 +42,21 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Topo {
+    /// threads (default), processes, mpi or mixed
+    ///
     /// Show this machine (threads); or where the PEs of `consort run` (processes) or of an MPI (such
-    /// as mpi:2 or mixed, see `consort tune`) are, and the latency between them
-    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    /// as mpi:2 or mixed, see `consort tune`) are, and the latency between them.
+    #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
     fabric: Fabric,
     /// The number of PEs [default: those of two processes]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     #[command(flatten)]
     results: Results,
-    /// Measure between all processors or PEs, not between a sample of 16
+    /// Measure between all, not between a sample of 16
     #[arg(long)]
     all: bool,
-    /// Seconds to measure for, in total; 0 to measure nothing
+    /// Seconds to measure for, in total; 0: nothing
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = args::seconds)]
     budget: Duration,
 }

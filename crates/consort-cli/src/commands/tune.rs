@@ -61,6 +61,8 @@ const COMPARISON_MOST: Duration = Duration::from_secs(10);
 /// The exit status of a failed check.
 const CHECK_FAILED: u8 = 3;
 
+const EXAMPLE: &str = "Example: consort tune --pes 4 --report tune.html";
+
 const EXAMPLES: &str = "\
 Examples:
   consort tune                                all sizes, in a minute
@@ -79,55 +81,68 @@ Ctrl-C keeps the choices so far; the next run goes on from there.";
 
 /// Find the fastest algorithm for each call, and save it as wisdom
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLE, after_long_help = EXAMPLES)]
 pub(crate) struct Tune {
+    /// threads (default), processes, mpi or mixed
+    ///
     /// The PEs: threads; processes of `consort run`; mpi, processes of the mpirun in PATH; or mixed,
     /// the same, with shared memory on each machine. mpi:2 has 2 PEs per process, and mpi:2:in-turn
-    /// deals ranks to processes in turn. Each has its own file
-    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    /// deals ranks to processes in turn. Each has its own file.
+    #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
     fabric: Fabric,
-    /// How hard to try: estimate, measure, patient or exhaustive
-    #[arg(long, default_value = "measure")]
+    /// estimate, measure (default), patient, exhaustive
+    ///
+    /// How hard to try.
+    #[arg(long, default_value = "measure", hide_default_value = true)]
     rigour: Rigour,
     /// Seconds to take at most
     #[arg(long, value_name = "SECONDS", default_value = "50", value_parser = args::seconds)]
     budget: Duration,
-    /// Team sizes, most important first [default: powers of two up to the usable cores, and four
-    /// times as many]
+    /// Team sizes, most important first
+    ///
+    /// The default is the powers of two up to the usable cores, and four times as many PEs.
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = args::pes)]
     pes: Vec<u32>,
-    /// Only these collectives, such as barrier,all_reduce [default: all]
+    /// Only these, such as barrier,all_reduce
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     collective: Vec<Collective>,
-    /// Message sizes, such as 8,4k,1M [default: 8 B to 4 MiB; refined where the winner changes]
+    /// Message sizes, such as 8,4k,1M
+    ///
+    /// The default is 8 B to 4 MiB, refined where the winner changes.
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',',
         value_parser = args::size_of_doubles)]
     bytes: Vec<u64>,
-    /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose; from
-    /// --rigour patient on, the other six after these]
+    /// Synchronization modes, such as strict,mine/all
+    ///
+    /// The default is mine,strict,loose; from --rigour patient on, the other six after these.
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     sync: Vec<SyncModes>,
     /// How PEs arrive at calls: together, or skewed, each after random work of up to 2 us; a
     /// program sets it by `JobBuilder::arrival`
-    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    #[arg(long, value_name = "ARRIVAL", default_value = "together", hide_short_help = true)]
     arrival: Arrival,
-    /// The wisdom to improve [default: CONSORT_WISDOM, or the user's]
+    /// The wisdom to improve [default: the user's]
+    ///
+    /// CONSORT_WISDOM changes the default.
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
     /// Measure again what was measured before
     #[arg(long)]
     retune: bool,
-    /// Tune the calls that a program recorded in this file, then measure them again. Frequent and
-    /// long calls get more time; several files are added up
+    /// Tune the calls that a program has recorded
+    ///
+    /// They are tuned, then measured again. Frequent and long calls get more time; several files
+    /// are added up.
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["pes", "collective", "bytes", "sync"])]
     record: Vec<PathBuf>,
-    /// Measure how far the choices are from the best, and tune nothing; exit with 3 if fewer than
-    /// 90 % of them are within 10 %
+    /// Measure how good the choices are, tune nothing
+    ///
+    /// The exit status is 3 if fewer than 90 % of the choices are within 10 % of the best.
     #[arg(long, conflicts_with = "retune")]
     check: bool,
     /// Check N queries, evenly spread, instead of all
-    #[arg(long, value_name = "N", requires = "check")]
+    #[arg(long, value_name = "N", requires = "check", hide_short_help = true)]
     sample: Option<NonZeroUsize>,
     /// Print all tables, not only a summary
     #[arg(long)]

@@ -30,23 +30,27 @@ Examples:
   consort wisdom path --fabric mixed:2x1     for machines with 2 PEs each
   consort wisdom show --collective reduce    what is in it
   consort wisdom export lab.toml             a copy for machines of this kind
-  consort wisdom merge night.toml            take its better entries
+  consort wisdom merge night.toml            take its better entries";
 
+const DETAILS: &str = "\
 Wisdom fits machines of the same kind. It outlives versions of the library:
 entries whose algorithms have changed are left out.";
 
 /// Show, merge, import and export the results of tuning
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct Wisdom {
     #[command(subcommand)]
     action: WisdomCommand,
     /// The wisdom [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE", global = true)]
     wisdom: Option<PathBuf>,
+    /// threads (default), processes, mpi or mixed
+    ///
     /// The PEs: threads, processes, or processes of an MPI, as in mpi, mpi:2:in-turn or mixed:2x1,
-    /// as `consort tune` names them. Each has its own file
+    /// as `consort tune` names them. Each has its own file.
     #[arg(long, value_name = "FABRIC", default_value = "threads", global = true)]
+    #[arg(hide_default_value = true)]
     fabric: Fabric,
 }
 
@@ -64,8 +68,10 @@ enum WisdomCommand {
             default_missing_value = "-", value_parser = args::writable())]
         json: Option<PathBuf>,
     },
-    /// Take the better entries of other files: with the higher rigour, then from an idle machine,
-    /// then with the narrower interval
+    /// Take the better entries of other files
+    ///
+    /// Takes the entries with the higher rigour, then from an idle machine, then with the narrower
+    /// interval.
     Merge {
         /// Wisdom of the same machine, version and algorithms
         #[arg(required = true, value_name = "FILE")]

@@ -209,10 +209,7 @@ fn shell(line: &str, folder: &Path) -> Output {
 fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
     let (command, options) =
         if line.takes_long { help_for(command) } else { (command.to_owned(), Vec::new()) };
-    let mut output = shell(&command, folder);
-    if line.takes_long && String::from_utf8_lossy(&output.stdout).contains(" --help-all ") {
-        output = shell(&format!("{command}-all"), folder);
-    }
+    let output = shell(&command, folder);
     let shown = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

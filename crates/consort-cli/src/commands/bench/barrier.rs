@@ -17,7 +17,7 @@ Examples:
 
 /// Time a barrier, next to hardware limits and other libraries
 #[derive(clap::Args)]
-#[command(after_long_help = EXAMPLES, disable_help_flag = true)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct BarrierBench {
     #[command(flatten)]
     pub(super) options: CallOptions,

@@ -3,7 +3,6 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use clap::ArgAction;
 use consort::{
     Waiting,
     launch::Fabric,
@@ -70,12 +69,6 @@ pub(super) struct CallOptions {
     mpi: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputOptions,
-    /// Print this help
-    #[arg(short, long, action = ArgAction::HelpShort)]
-    help: Option<bool>,
-    /// Print all options, details and examples
-    #[arg(long, action = ArgAction::HelpLong)]
-    help_all: Option<bool>,
 }
 
 /// The data of calls.

@@ -29,7 +29,7 @@ const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
 
 /// Time a collective, next to hardware limits and other libraries
 #[derive(clap::Args)]
-#[command(after_long_help = EXAMPLES, disable_help_flag = true)]
+#[command(after_long_help = EXAMPLES)]
 // The help fits a screen without it.
 #[command(mut_arg("until_decided", |option| option.hide_short_help(true)))]
 pub(super) struct CollectiveBench {

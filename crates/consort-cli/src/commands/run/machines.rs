@@ -31,21 +31,29 @@ const IN_TURN: &str = "in-turn";
 /// Options for several machines, and other launchers' options.
 #[derive(Args)]
 pub(super) struct Machines {
-    /// Start the processes on these machines, spread evenly, by the mpirun in PATH; NAME:SLOTS
-    /// limits the number on a machine
+    /// Use these machines, by the mpirun in PATH
+    ///
+    /// The processes are spread evenly. NAME:SLOTS limits the number on a machine.
     #[arg(short = 'H', long, alias = "host", value_name = "NAME,...", conflicts_with = "hostfile")]
     hosts: Option<String>,
-    /// From a file, a machine per line: NAME, NAME:SLOTS or NAME slots=SLOTS
+    /// Use the machines in this file, one per line
+    ///
+    /// A line is NAME, NAME:SLOTS or NAME slots=SLOTS.
     #[arg(long, alias = "machinefile", value_name = "FILE")]
     hostfile: Option<PathBuf>,
-    /// With --hosts: PEs per process, as its threads [default: $CONSORT_PES_PER_PROCESS, or 1]
+    /// With --hosts: PEs per process, as threads
+    ///
+    /// The default is $CONSORT_PES_PER_PROCESS, or 1.
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes_per_process: Option<u32>,
-    /// With --hosts: successive ranks in one process and on one machine, or dealt in turn
-    /// [default: $CONSORT_PLACEMENT, or blocks]
+    /// With --hosts: order of ranks, blocks or in-turn
+    ///
+    /// Successive ranks are in one process and on one machine (blocks), or are dealt in turn. The
+    /// default is $CONSORT_PLACEMENT, or blocks.
     #[arg(long, value_name = "ORDER", value_parser = ["blocks", IN_TURN])]
+    #[arg(hide_possible_values = true)]
     placement: Option<String>,
-    /// With --hosts: print the command that would start the processes
+    /// With --hosts: only print the command of the MPI
     #[arg(long)]
     dry_run: bool,
     #[arg(long, hide = true)]
