@@ -55,7 +55,7 @@ impl Code {
             Error::Call(CallError::Ended | CallError::Freed) => Self::Ended,
             Error::Call(CallError::Team(TeamError::Memory { .. })) => Self::System,
             Error::Call(_) => Self::Argument,
-            Error::Launch(LaunchError::Full { .. }) => Self::Full,
+            Error::Launch(LaunchError::JobFull { .. }) => Self::Full,
             Error::Launch(LaunchError::RankTaken { .. } | LaunchError::HeldElsewhere { .. }) => {
                 Self::Taken
             }

@@ -79,8 +79,8 @@ impl Team {
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when less than that is left; [`CallError::FarPes`] when PEs share no
-    /// memory; and see [`Team`].
+    /// [`Error::Memory`] when less than that is left; [`CallError::NeedsSharedMemory`] when PEs share
+    /// no memory; and see [`Team`].
     #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
@@ -106,9 +106,10 @@ impl Team {
     ) -> Result<AsyncBroadcasts<H>> {
         self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
-            return Err(
-                CallError::FarPes("asynchronous broadcasts need PEs that share memory").into()
-            );
+            return Err(CallError::NeedsSharedMemory(
+                "asynchronous broadcasts need PEs that share memory",
+            )
+            .into());
         }
         let name = match variant {
             AsyncVariant::Fair => format!("async_broadcasts with k = {k}"),

@@ -203,7 +203,7 @@ impl Barrier {
     /// Makes the calling thread one of the `n` members.
     ///
     /// # Errors
-    /// [`LaunchError::Full`] when there are `n` members already, or when members have [dropped
+    /// [`LaunchError::JobFull`] when there are `n` members already, or when members have [dropped
     /// out](BarrierMember::arrive_and_drop) and their last phase is over;
     /// [`LaunchError::JoinedAlready`] when the thread is a member; [`LaunchError::NoPes`] and
     /// [`LaunchError::TooManyPes`] when `n` is not possible; the members' error once one has
@@ -218,7 +218,7 @@ impl Barrier {
         let is_over = |place: &Place| (1..=phase).contains(&place.last.load(Relaxed));
         if shared.places.iter().any(is_over) {
             // The others wait only for each other.
-            return Err(LaunchError::Full { pes: self.n }.into());
+            return Err(LaunchError::JobFull { pes: self.n }.into());
         }
         let phase = Cell::new(phase);
         Ok(BarrierMember { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
@@ -273,7 +273,7 @@ impl Members {
                 }
             }
         }
-        Err(LaunchError::Full { pes: self.job.size() }.into())
+        Err(LaunchError::JobFull { pes: self.job.size() }.into())
     }
 }
 

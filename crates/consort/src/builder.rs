@@ -351,7 +351,7 @@ impl JobBuilder {
     /// slice that PEs may change, or anything else that is `Send`.
     ///
     /// # Errors
-    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as
+    /// [`LaunchError::InputCount`] when there are fewer or more inputs than PEs, and as
     /// [`JobBuilder::run`].
     ///
     /// ```

@@ -222,7 +222,7 @@ impl From<JoinError> for Error {
     fn from(error: JoinError) -> Self {
         match error {
             JoinError::Lost { rank, reason } => Self::PeFailed { rank, reason },
-            error => Self::Launch(LaunchError::Member(error)),
+            error => Self::Launch(LaunchError::Join(error)),
         }
     }
 }
@@ -231,7 +231,7 @@ impl From<JobError> for Error {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Memory(error) => error.into(),
-            JobError::Member(error) => error.into(),
+            JobError::Join(error) => error.into(),
         }
     }
 }

@@ -15,7 +15,7 @@ pub use crate::{
     },
     nonblocking::{
         overlap::{Borrowed, BorrowedInPlace},
-        planned::Plan,
+        planned::PlannedData,
         start::{Start, StartInto, StartSymmetric},
     },
 };

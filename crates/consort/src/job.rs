@@ -141,8 +141,8 @@ impl Job {
     /// Joins as the PE with the lowest rank that no thread runs.
     ///
     /// # Errors
-    /// [`LaunchError::Full`] when threads run all PEs, or other threads have handles on the rest;
-    /// [`LaunchError::JoinedAlready`] when the calling thread runs one of them;
+    /// [`LaunchError::JobFull`] when threads run all PEs, or other threads have handles on the
+    /// rest; [`LaunchError::JoinedAlready`] when the calling thread runs one of them;
     /// [`LaunchError::ThreadEnds`] in a destructor of a thread-local value that runs after the
     /// library's own destructors; the job's error when it has failed; and [`Error::Forked`] in a
     /// child that was forked after the job was created.
@@ -155,7 +155,7 @@ impl Job {
                 Err(error) => return Err(error),
             }
         }
-        Err(LaunchError::Full { pes: self.size() }.into())
+        Err(LaunchError::JobFull { pes: self.size() }.into())
     }
 
     /// Joins as the PE of this rank.

@@ -552,7 +552,8 @@ impl Pool {
     /// [`JobBuilder::run_with`](crate::JobBuilder::run_with).
     ///
     /// # Errors
-    /// [`LaunchError::Inputs`] when there are fewer or more inputs than PEs, and as [`Pool::run`].
+    /// [`LaunchError::InputCount`] when there are fewer or more inputs than PEs, and as
+    /// [`Pool::run`].
     pub fn run_with<T, R, F>(
         &self,
         inputs: impl IntoIterator<Item = T>,

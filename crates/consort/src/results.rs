@@ -174,11 +174,11 @@ pub(crate) fn one_for_each<T>(pes: usize, inputs: impl IntoIterator<Item = T>) -
     let mut inputs = inputs.into_iter();
     let given: Vec<T> = inputs.by_ref().take(pes).collect();
     if given.len() < pes {
-        return Err(LaunchError::Inputs { given: given.len(), pes }.into());
+        return Err(LaunchError::InputCount { given: given.len(), pes }.into());
     }
     match inputs.next() {
         None => Ok(given),
-        Some(_) => Err(LaunchError::Inputs { given: pes + 1, pes }.into()),
+        Some(_) => Err(LaunchError::InputCount { given: pes + 1, pes }.into()),
     }
 }
 

@@ -12,7 +12,7 @@ pub enum GroupError {
     Memory(Box<MemoryError>),
     /// Another member could not get memory for the group, or this member assumes another group
     /// size.
-    Member,
+    PeerExhausted,
     /// All teams would take too much memory.
     Full {
         /// The maximum number of bytes.
@@ -31,7 +31,9 @@ impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
-            Self::Member => f.write_str("another member of the team could not get memory for it"),
+            Self::PeerExhausted => {
+                f.write_str("another member of the team could not get memory for it")
+            }
             Self::Full { most } => write!(f, "the teams of a job take at most {most} bytes"),
             Self::TooMany { most } => write!(f, "a job has at most {most} teams at once"),
             Self::Failed => f.write_str("the job has failed"),
@@ -58,7 +60,7 @@ impl From<RegionError> for GroupError {
     fn from(error: RegionError) -> Self {
         match error {
             RegionError::TooMany { most } => Self::TooMany { most },
-            RegionError::Exhausted { .. } => Self::Member,
+            RegionError::Exhausted { .. } => Self::PeerExhausted,
         }
     }
 }

@@ -74,8 +74,8 @@ impl LockedDirectory<'_> {
                 EXHAUSTED
             }
         };
-        let number = self.number_formed(forming, pes, found).ok_or(GroupError::Member)?;
-        self.group_place(number).ok_or(refused.unwrap_or(GroupError::Member))
+        let number = self.number_formed(forming, pes, found).ok_or(GroupError::PeerExhausted)?;
+        self.group_place(number).ok_or(refused.unwrap_or(GroupError::PeerExhausted))
     }
 
     /// Returns the number of a group that is being formed. Each of its `pes` members calls this

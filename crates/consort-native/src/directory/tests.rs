@@ -119,7 +119,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
         let another_size = groups.join(GroupKey::Color(0, made, 8), 3, PAGE);
-        assert_eq!(another_size, Err(GroupError::Member));
+        assert_eq!(another_size, Err(GroupError::PeerExhausted));
         let (segment, at) = directory.find_group(one.at).expect("a page");
         let words = SegmentWords::new(&segment, at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
@@ -154,7 +154,7 @@ fn group_without_memory_fails_for_all_members() {
     let groups = locked(&directory);
     let join = |color| groups.join(GroupKey::Color(0, 0, color), 2, MOST);
     assert_eq!(join(1), Err(GroupError::Full { most: MOST }));
-    assert_eq!(join(1), Err(GroupError::Member));
+    assert_eq!(join(1), Err(GroupError::PeerExhausted));
     assert_eq!(join(2), Err(GroupError::Full { most: MOST }));
     assert_eq!(groups.groups(), []);
     assert!(groups.found_group(2, 4 * PAGE).is_ok(), "what was refused takes no room");

@@ -209,7 +209,7 @@ impl Job {
         let &[number, numbered] = reply.first_chunk().ok_or(GroupError::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
-            return Err(GroupError::Member);
+            return Err(GroupError::PeerExhausted);
         }
         let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();
         let directory = self.directory().ok_or(GroupError::Failed)?;

@@ -82,14 +82,14 @@ pub enum JobError {
     /// There is no memory for the job.
     Memory(HeapError),
     /// The process cannot take part in the job.
-    Member(JoinError),
+    Join(JoinError),
 }
 
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
-            Self::Member(error) => fmt::Display::fmt(error, f),
+            Self::Join(error) => fmt::Display::fmt(error, f),
         }
     }
 }
@@ -98,7 +98,7 @@ impl std::error::Error for JobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Memory(error) => error.source(),
-            Self::Member(error) => error.source(),
+            Self::Join(error) => error.source(),
         }
     }
 }
@@ -111,7 +111,7 @@ impl From<HeapError> for JobError {
 
 impl From<JoinError> for JobError {
     fn from(error: JoinError) -> Self {
-        Self::Member(error)
+        Self::Join(error)
     }
 }
 
@@ -157,7 +157,7 @@ impl Job {
             form.fill(&config, segment, &Backing::File(joined))
         });
         let (segment, joined) = begun.map_err(|error| match error {
-            BeginError::Member(error) => JobError::Member(error),
+            BeginError::Join(error) => JobError::Join(error),
             BeginError::Heap(error) => error.into(),
             BeginError::Memory(reason) => form::refused(&config, reason).into(),
         })?;

@@ -114,7 +114,7 @@ impl std::error::Error for JoinError {}
 /// The reason why a process cannot begin a launch.
 pub(crate) enum BeginError {
     /// The process cannot take part.
-    Member(JoinError),
+    Join(JoinError),
     /// The system provides no memory.
     Memory(Box<MemoryError>),
     /// The memory contains no job.
@@ -123,7 +123,7 @@ pub(crate) enum BeginError {
 
 impl From<JoinError> for BeginError {
     fn from(error: JoinError) -> Self {
-        Self::Member(error)
+        Self::Join(error)
     }
 }
 

@@ -91,14 +91,14 @@ pub enum CallError {
     Taken,
     /// All numbers that distinguish kinds of calls are in use. If the other PEs have planned the
     /// call before, only this PE returns the error.
-    Calls {
+    TooManyCallKinds {
         /// The limit on the number of kinds.
         most: usize,
     },
     /// An operator called the library.
     Reentrant,
     /// A call that needs PEs with shared memory, in a job whose PEs do not share it.
-    FarPes(&'static str),
+    NeedsSharedMemory(&'static str),
     /// A forced candidate is unknown or cannot serve the call.
     Plan(PlanError),
 }
@@ -169,7 +169,7 @@ impl fmt::Display for CallError {
                 "the result of this nonblocking call has been taken: poll it until it \
                  is ready, once",
             ),
-            Self::Calls { most } => write!(
+            Self::TooManyCallKinds { most } => write!(
                 f,
                 "no number is left for another kind of call: plans hold {most}; drop \
                  planned calls, or make calls of fewer lengths"
@@ -177,7 +177,7 @@ impl fmt::Display for CallError {
             Self::Reentrant => {
                 f.write_str("an operator may not call the library: it runs inside a call")
             }
-            Self::FarPes(what) => write!(f, "{what}: use threads, or `consort run`"),
+            Self::NeedsSharedMemory(what) => write!(f, "{what}: use threads, or `consort run`"),
             Self::Plan(error) => fmt::Display::fmt(error, f),
         }
     }

@@ -23,7 +23,7 @@ pub enum LaunchError {
     /// The process was started by an MPI that cannot be used.
     Mpi(String),
     /// The process cannot be one of the PEs that `consort run` started.
-    Member(JoinError),
+    Join(JoinError),
     /// The processes of [`Job::processes`](crate::Job::processes) do not become one job.
     Meeting(MeetError),
     /// A pool whose PEs are processes.
@@ -31,7 +31,7 @@ pub enum LaunchError {
     /// A job for threads that join it, in a process that an MPI started as one of its PEs.
     JobOfProcesses,
     /// Fewer or more inputs than PEs.
-    Inputs {
+    InputCount {
         /// The number of inputs, or the number of PEs plus one if there are more.
         given: usize,
         /// The number of PEs.
@@ -39,7 +39,7 @@ pub enum LaunchError {
     },
     /// A thread cannot join, because others run all PEs of the job, or have dropped out of a
     /// barrier for good.
-    Full {
+    JobFull {
         /// The number of PEs.
         pes: usize,
     },
@@ -90,7 +90,7 @@ impl fmt::Display for LaunchError {
                 write!(f, "{asked} PEs are too many: a job has at most {most}")
             }
             Self::Mpi(text) => fmt::Display::fmt(text, f),
-            Self::Member(error) => fmt::Display::fmt(error, f),
+            Self::Join(error) => fmt::Display::fmt(error, f),
             Self::Meeting(error) => fmt::Display::fmt(error, f),
             Self::PoolOfProcesses => f.write_str(
                 "a pool's PEs are threads of one process: use Job::threads, or \
@@ -100,10 +100,10 @@ impl fmt::Display for LaunchError {
                 "an MPI has started this process as one of its PEs, and threads cannot join those: \
                  run the program alone, or use JobBuilder::run",
             ),
-            Self::Inputs { given, pes } => {
+            Self::InputCount { given, pes } => {
                 write!(f, "{given} inputs for {pes} PEs: give one for each")
             }
-            Self::Full { pes } => {
+            Self::JobFull { pes } => {
                 write!(f, "the job is full: none of its {pes} PEs is free to join")
             }
             Self::RankTaken { rank } => {
@@ -145,7 +145,7 @@ impl fmt::Display for LaunchError {
 impl std::error::Error for LaunchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Member(error) => error.source(),
+            Self::Join(error) => error.source(),
             Self::Meeting(error) => error.source(),
             _ => None,
         }

@@ -20,7 +20,7 @@ use crate::{
 
 /// Vectors that are given when a plan is started; from [`Team::plan`].
 #[derive(Debug)]
-pub struct Plan<'t, T> {
+pub struct PlannedData<'t, T> {
     team: &'t Team,
     len: usize,
     elements: PhantomData<fn() -> T>,
@@ -59,12 +59,12 @@ impl Team {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn plan<T: Pod + Send>(&self, len: usize) -> Call<Plan<'_, T>> {
-        Call(Plan { team: self, len, elements: PhantomData })
+    pub fn plan<T: Pod + Send>(&self, len: usize) -> Call<PlannedData<'_, T>> {
+        Call(PlannedData { team: self, len, elements: PhantomData })
     }
 }
 
-impl<T: Pod + Send> Plan<'_, T> {
+impl<T: Pod + Send> PlannedData<'_, T> {
     fn make<B>(
         self,
         verb: Verb<'_>,
@@ -79,12 +79,12 @@ impl<T: Pod + Send> Plan<'_, T> {
     }
 }
 
-impl<T> Returns for Plan<'_, T> {
+impl<T> Returns for PlannedData<'_, T> {
     type All = Planned<T>;
     type Some = Planned<T, Option<Vec<T>>>;
 }
 
-impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Plan<'_, T> {
+impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for PlannedData<'_, T> {
     fn all(self, verb: Verb<'_>, combine: C, _: Site) -> Result<Self::All> {
         self.make(verb, combine, |_, result| result)
     }
@@ -94,11 +94,11 @@ impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for Plan<'_, T> {
     }
 }
 
-impl<T> Sealed for Plan<'_, T> {}
-impl<T> Separate for Plan<'_, T> {}
-impl<T> KnowsLength for Plan<'_, T> {}
-impl<T> KnowsSource for Plan<'_, T> {}
-impl<T> KnowsTarget for Plan<'_, T> {}
+impl<T> Sealed for PlannedData<'_, T> {}
+impl<T> Separate for PlannedData<'_, T> {}
+impl<T> KnowsLength for PlannedData<'_, T> {}
+impl<T> KnowsSource for PlannedData<'_, T> {}
+impl<T> KnowsTarget for PlannedData<'_, T> {}
 
 /// A planned nonblocking call on data of one length, from a collective after [`Team::plan`]. Its
 /// algorithm was chosen when it was planned. `B` is the result type of its request.

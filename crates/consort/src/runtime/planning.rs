@@ -151,7 +151,7 @@ impl Hold {
         let name = format!("{name} by {candidate}{of}{within}");
         let number = CallNumber::new(self.endpoint.job(), &name);
         let number = number.map_err(|NumbersExhausted { most }| match self.ensure_sound() {
-            Ok(()) => Error::Call(CallError::Calls { most }),
+            Ok(()) => Error::Call(CallError::TooManyCallKinds { most }),
             Err(failed) => failed,
         })?;
         let capabilities = self.choices.borrow().algorithms().capabilities(call);

@@ -107,7 +107,7 @@ fn freed_team_is_reported_under_forced_barrier() {
 fn calls_that_need_shared_memory_are_refused() {
     let refused = four().run(|pe| {
         let asked = pe.world().async_broadcasts(|_, _| ()).map(drop);
-        assert!(matches!(asked, Err(Error::Call(CallError::FarPes(_)))), "{asked:?}");
+        assert!(matches!(asked, Err(Error::Call(CallError::NeedsSharedMemory(_)))), "{asked:?}");
         pe.world().barrier()
     });
     refused.expect("no PE fails");

@@ -131,7 +131,7 @@ fn forms() {
         start.all_reduce(Sum)?.wait()?;
         let start_into = world.start_into(vec![1], vec![0]); // `StartInto`
         start_into.all_reduce(Sum)?.wait()?;
-        let plan = world.plan(1); // `Plan`
+        let plan = world.plan(1); // `PlannedData`
         plan.all_reduce(Sum)?.start(vec![1])?.wait()?;
         world.overlap(|scope| {
             let borrowed = scope.start_into(&source, &mut target[..1]); // `Borrowed`

@@ -147,13 +147,13 @@ mod night {
                 let most = loop {
                     match world.plan::<u8>(plans.len()).broadcast(Rank(0)) {
                         Ok(plan) => plans.push(plan),
-                        Err(Error::Call(CallError::Calls { most })) => break most,
+                        Err(Error::Call(CallError::TooManyCallKinds { most })) => break most,
                         Err(error) => return Err(error),
                     }
                 };
                 assert!(plans.len() > 60_000, "{} plans of {most}", plans.len());
                 world.barrier()?;
-                let text = Error::Call(CallError::Calls { most }).to_string();
+                let text = Error::Call(CallError::TooManyCallKinds { most }).to_string();
                 assert!(text.contains("drop planned calls"), "{text}");
                 drop(plans);
                 world.barrier()?;

@@ -183,7 +183,7 @@ fn another_thread_cannot_run_a_pe_with_handles() {
         };
         assert_eq!(on_another_thread(&job), Some(held));
         let any = thread::scope(|scope| scope.spawn(|| job.join().err()).join().unwrap());
-        assert_eq!(any, Some(Error::Launch(LaunchError::Full { pes: 1 })));
+        assert_eq!(any, Some(Error::Launch(LaunchError::JobFull { pes: 1 })));
         // The handles work again when the PE runs again.
         let pe = job.join().unwrap();
         world.barrier().unwrap();

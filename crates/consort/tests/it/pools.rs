@@ -137,10 +137,10 @@ fn inputs_go_to_pes_by_rank() {
     let back = pool(2).run_with(texts, |_, text| Ok(text + "!"));
     assert_eq!(back.expect("an input each"), ["a!", "b!"]);
     let run = |given: usize| Job::threads(3).run_with(vec![(); given], |_, ()| Ok(()));
-    assert_eq!(run(2), Err(Error::Launch(LaunchError::Inputs { given: 2, pes: 3 })));
-    assert_eq!(run(4), Err(Error::Launch(LaunchError::Inputs { given: 4, pes: 3 })));
+    assert_eq!(run(2), Err(Error::Launch(LaunchError::InputCount { given: 2, pes: 3 })));
+    assert_eq!(run(4), Err(Error::Launch(LaunchError::InputCount { given: 4, pes: 3 })));
     let endless = pool(3).run_with(std::iter::repeat(()), |_, ()| Ok(()));
-    assert_eq!(endless, Err(Error::Launch(LaunchError::Inputs { given: 4, pes: 3 })));
+    assert_eq!(endless, Err(Error::Launch(LaunchError::InputCount { given: 4, pes: 3 })));
 }
 
 #[test]

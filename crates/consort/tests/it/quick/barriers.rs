@@ -110,7 +110,7 @@ fn barrier_limits_its_members() {
     let member = barrier.join().expect("room");
     assert!(matches!(barrier.join(), Err(Error::Launch(LaunchError::JoinedAlready { .. }))));
     let other = thread::scope(|scope| scope.spawn(|| barrier.join().map(drop)).join());
-    assert_eq!(other.expect("no panic"), Err(Error::Launch(LaunchError::Full { pes: 1 })));
+    assert_eq!(other.expect("no panic"), Err(Error::Launch(LaunchError::JobFull { pes: 1 })));
     assert_eq!(member.arrive_and_drop(), Ok(()));
     assert_eq!(Barrier::new(0).join().map(drop), Err(Error::Launch(LaunchError::NoPes)));
     assert!(matches!(
@@ -134,7 +134,7 @@ fn place_of_a_dropped_member_stays_taken() {
         assert_eq!(barrier.join().expect("room").arrive_and_drop(), Ok(()));
         let member = barrier.join().map(drop);
         has_tried.wait();
-        assert_eq!(member, Err(Error::Launch(LaunchError::Full { pes: 2 })));
+        assert_eq!(member, Err(Error::Launch(LaunchError::JobFull { pes: 2 })));
         assert_eq!(stays.join().expect("no panic"), Ok(()));
     });
 }
@@ -157,7 +157,7 @@ fn members_are_replaced_until_one_drops_out() {
         assert_eq!(alone(consort::BarrierMember::arrive_and_drop), Ok(()));
         assert_eq!(stays.join().expect("no panic"), vec![Ok(()); 4]);
     });
-    assert_eq!(alone(|_| Ok(())), Err(Error::Launch(LaunchError::Full { pes: 2 })));
+    assert_eq!(alone(|_| Ok(())), Err(Error::Launch(LaunchError::JobFull { pes: 2 })));
 }
 
 #[test]

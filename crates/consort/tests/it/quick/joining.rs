@@ -290,7 +290,7 @@ fn wrong_join_error_says_how() {
         });
         assert_eq!(
             third.join().expect("no panic"),
-            Err(Error::Launch(LaunchError::Full { pes: 2 }))
+            Err(Error::Launch(LaunchError::JobFull { pes: 2 }))
         );
         leave.send(()).expect("it listens");
     });
