@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_machine::{Machine, at_once, block_on};
+use consort_machine::{at_once, block_on};
 use lock_api::RawCondvarTimed;
 
 use crate::{
     locks::{Handoff, Place, RawLock, WaitQueue},
     machine::MACHINE,
     mutex::{Held, Raw},
-    timed::deadline_after,
+    timed::{clock_at, deadline_after},
 };
 
 /// A condition variable. A thread that waits releases its [`Mutex`](crate::Mutex) until another
@@ -102,13 +102,6 @@ unsafe impl<R: RawLock> lock_api::RawCondvar for RawCondvar<R> {
     fn notify_all(&self) -> usize {
         self.notify(usize::MAX)
     }
-}
-
-/// Returns the time of the machine's clock at the deadline, or a little later.
-fn clock_at(deadline: Instant) -> u64 {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-    MACHINE.now_ns().saturating_add(left_ns)
 }
 
 // SAFETY: as above. A thread whose deadline has passed leaves the queue, so no notification is lost

@@ -33,6 +33,8 @@ pub mod objects;
 #[cfg(not(loom))]
 mod rw_lock;
 #[cfg(not(loom))]
+mod semaphore;
+#[cfg(not(loom))]
 mod server;
 #[cfg(not(loom))]
 mod threads;
@@ -61,5 +63,6 @@ pub use {
         MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard,
         RwLockUpgradableReadGuard, RwLockWriteGuard,
     },
+    semaphore::{Semaphore, SemaphoreGuard},
     server::Server,
 };

@@ -1,4 +1,4 @@
-//! Attempts with a time limit, for every lock.
+//! Deadlines, and attempts with a time limit, for every lock.
 //!
 //! Only queues whose nodes can be removed let a waiting thread give up. So a thread with a time
 //! limit does not queue up. It tries again and again: first after pauses, then after yields, then
@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_machine::nap_after;
+use consort_machine::{Machine, nap_after};
+
+use crate::machine::MACHINE;
 
 /// The number of attempts after a pause, and then the number of attempts after a yield.
 const PAUSES: u32 = 100;
@@ -19,6 +21,13 @@ const YIELDS: u32 = 20;
 /// Returns the end of a time limit that begins now; `None` if the clock cannot represent it.
 pub(crate) fn deadline_after(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
+}
+
+/// Returns the time of the machine's clock at the deadline, or a little later.
+pub(crate) fn clock_at(deadline: Instant) -> u64 {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+    MACHINE.now_ns().saturating_add(left_ns)
 }
 
 /// Tries until an attempt succeeds or the deadline has passed. `None` means no deadline. Tries at

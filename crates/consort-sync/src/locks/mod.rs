@@ -9,7 +9,8 @@
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
-//! [`QueuedRwLock`] is a reader-writer lock, and [`WaitQueue`] the queue of a condition variable.
+//! [`QueuedRwLock`] is a reader-writer lock, [`QueuedSemaphore`] a semaphore, and [`WaitQueue`] the
+//! queue of a condition variable.
 //!
 //! First come, first served is fair, but slow where threads outnumber the processors, because the
 //! next thread may have to be woken first.
@@ -21,6 +22,7 @@ mod handoff;
 mod hyblock;
 mod mcs;
 mod queued_rw;
+mod queued_semaphore;
 mod test_and_set;
 mod ticket;
 mod wait_queue;
@@ -34,6 +36,7 @@ pub use handoff::Handoff;
 pub use hyblock::HybLock;
 pub use mcs::Mcs;
 pub use queued_rw::{Access, QueuedRwLock};
+pub use queued_semaphore::QueuedSemaphore;
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
 pub use wait_queue::{Place, WaitQueue};

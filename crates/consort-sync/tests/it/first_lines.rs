@@ -9,15 +9,16 @@ use consort_machine::{NativeMachine, Thread, at_once};
 use consort_sync::{
     BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedRwLockReadGuard,
     MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar, RawRwLock, RwLock,
-    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Server, Stack, WaitTimeoutResult,
+    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard,
+    Server, Stack, WaitTimeoutResult,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
     },
     lock_api,
     locks::{
-        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock as _, TestAndSet, Ticket,
-        WaitQueue,
+        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock as _,
+        TestAndSet, Ticket, WaitQueue,
     },
     objects::{
         self, Clusters, FetchAdd, Lcrq, MyRings, ObjectPart, SequentialCounter, SequentialStack,
@@ -82,6 +83,18 @@ fn condition_variables() {
     let machine = unsafe { NativeMachine::new() };
     let queue = WaitQueue::new(); // a thread in it has a `Place`
     assert_eq!(at_once(queue.notify(&machine, 1)), Ok(0));
+}
+
+#[test]
+fn semaphores() {
+    let semaphore = Semaphore::new(3);
+    let guard: SemaphoreGuard<'_> = semaphore.acquire();
+    assert!(semaphore.try_acquire_many(3).is_none());
+    drop((guard, semaphore.acquire_many(2)));
+    assert_eq!(semaphore.available_permits(), 3);
+    // SAFETY: only the semaphore below uses it.
+    let machine = unsafe { NativeMachine::new() };
+    assert_eq!(at_once(QueuedSemaphore::new(1).release(&machine, 1)), 2);
 }
 
 #[test]

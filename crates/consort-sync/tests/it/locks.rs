@@ -13,7 +13,7 @@ use std::{
 };
 
 use consort_sync::{
-    Condvar, Mutex, RwLock,
+    Condvar, Mutex, RwLock, Semaphore,
     locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
@@ -275,4 +275,5 @@ fn locks_have_the_documented_sizes() {
     assert_eq!(size_of::<Mutex<()>>(), 32);
     assert_eq!(size_of::<RwLock<()>>(), 16);
     assert_eq!(size_of::<Condvar>(), 32);
+    assert_eq!(size_of::<Semaphore>(), 48);
 }

@@ -20,6 +20,7 @@ mod random;
 mod random_delegates;
 mod rw_locks;
 mod schemes;
+mod semaphores;
 mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod thread_ends;

@@ -14,7 +14,10 @@ use consort_sync::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
         ShmServer,
     },
-    locks::{Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, RawLock, TestAndSet, Ticket},
+    locks::{
+        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock, TestAndSet,
+        Ticket,
+    },
 };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
@@ -198,6 +201,73 @@ fn readers_and_writers_exclude() {
                 let held = outcome.unwrap_or_else(|error| panic!("{what}: {error}")).results;
                 assert!(held.contains(&Some(false)), "{what}: the last thread leaves a free lock");
             }
+        }
+    }
+}
+
+/// Takes some permits, mostly with a time limit, and gives them back after a while.
+async fn borrow(m: &SimulatedThread, semaphore: &QueuedSemaphore, free: &Cell<u64>) {
+    let count = 1 + m.random(4);
+    let at_ns = (m.random(4) > 0).then(|| m.now_ns() + m.random(5_000));
+    let Ok(has_taken) = semaphore.acquire(m, count, at_ns).await;
+    if has_taken {
+        free.set(free.get().checked_sub(count).expect("more permits are out than exist"));
+        m.pause(m.random(300)).await;
+        free.update(|free| free + count);
+        semaphore.release(m, count).await;
+    }
+}
+
+#[test]
+fn semaphore_gives_the_permits_that_it_has() {
+    const PERMITS: u64 = 5;
+    for machine in MACHINES {
+        for seed in seeds(40, 400, &[]) {
+            for threads in [2, 3, 7] {
+                let (semaphore, free) = (QueuedSemaphore::new(PERMITS), Cell::new(PERMITS));
+                let left = Cell::new(threads);
+                let run = simulation(machine, threads, seed).explored();
+                let outcome = run.run(async |m: SimulatedThread| {
+                    for _ in 0..EACH {
+                        borrow(&m, &semaphore, &free).await;
+                    }
+                    left.update(|left| left - 1);
+                    left.get() == 0 && semaphore.try_acquire(&m, PERMITS).await
+                });
+                let what = format!("{machine}, seed {seed}, {threads} threads");
+                let has_all = outcome.unwrap_or_else(|error| panic!("{what}: {error}")).results;
+                assert!(has_all.contains(&Some(true)), "{what}: a permit is lost");
+            }
+        }
+    }
+}
+
+/// Threads arrive one after the other, and each needs another number of permits.
+#[test]
+fn semaphore_serves_threads_in_the_order_of_arrival() {
+    const THREADS: u32 = 7;
+    for machine in MACHINES {
+        for seed in seeds(40, 400, &[]) {
+            let (semaphore, served) = (QueuedSemaphore::new(0), RefCell::new(Vec::new()));
+            let run = simulation(machine, THREADS, seed).run(async |m: SimulatedThread| {
+                let number = u64::from(m.thread().0);
+                m.pause(100_000 * number).await;
+                if number == u64::from(THREADS) - 1 {
+                    for _ in 0..number {
+                        m.pause(m.random(2_000)).await;
+                        semaphore.release(&m, 3).await;
+                    }
+                    return;
+                }
+                let count = 1 + (seed + number) % 5;
+                let Ok(has_taken) = semaphore.acquire(&m, count, None).await;
+                assert!(has_taken);
+                served.borrow_mut().push(number);
+                semaphore.release(&m, count).await;
+            });
+            run.unwrap_or_else(|error| panic!("{machine}, seed {seed}: {error}"));
+            let order: Vec<u64> = (0..u64::from(THREADS) - 1).collect();
+            assert_eq!(served.into_inner(), order, "{machine}, seed {seed}");
         }
     }
 }

@@ -19,5 +19,6 @@ mod locks;
 mod machine;
 mod messages;
 mod rw_locks;
+mod semaphores;
 mod shared;
 mod wait_queues;
