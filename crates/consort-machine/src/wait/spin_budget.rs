@@ -10,7 +10,8 @@
 //! Suppose a thread shares its core with a thread that does not wait. Each yield then gives away a
 //! time slice of milliseconds, and each poll takes time from the thread's own peers. So a yield
 //! that took long is the last of its wait. After two such waits the thread no longer yields but
-//! sleeps at once, as it would at a mutex, and tries a yield again every half second.
+//! sleeps at once, as it would at a mutex. The longer the yield took, the later it tries one again, so
+//! that it loses a small part of its time in such yields.
 
 use std::{
     thread,
@@ -41,11 +42,10 @@ const CONTENDED: Duration = Duration::from_micros(3);
 const BUSY: Duration = Duration::from_micros(500);
 /// After this many consecutive waits with such a yield, a thread stops yielding in its waits.
 const STRIKES: u8 = 2;
-/// More of them do not count.
-const MOST_STRIKES: u8 = 9;
-/// The time after which it tries a yield again, in milliseconds. It doubles with each retrial that
-/// fails, up to half a second.
-const RETRIAL: u32 = 4;
+/// It tries a yield again after this many times the duration of the last such yield.
+const RETRIAL: u32 = 32;
+/// The shortest and the longest time until then, in milliseconds.
+const RETRIALS: [u128; 2] = [4, 512];
 
 /// Polls between yields.
 pub const POLLS_PER_YIELD: u32 = 100;
@@ -87,6 +87,8 @@ pub struct SpinBudget {
     level: u8,
     /// The number of waits with long yields since the last wait without one.
     strikes: u8,
+    /// How long the thread then avoids yields, in milliseconds.
+    pause: u16,
     /// When the last of these waits ended, in milliseconds.
     struck: u32,
 }
@@ -97,15 +99,15 @@ pub struct Yields {
     budget: SpinBudget,
     begun: Instant,
     yields: u32,
-    /// Whether a yield took long.
-    contended: bool,
+    /// The duration of the yield that took long, if one did.
+    contended: Option<Duration>,
     slept: bool,
 }
 
 impl SpinBudget {
     /// Returns the budget of the first wait.
     pub const fn new(fits: bool) -> Self {
-        Self { fits, level: 0, strikes: 0, struck: 0 }
+        Self { fits, level: 0, strikes: 0, pause: 0, struck: 0 }
     }
 
     /// Returns the budget of a thread that is not a PE and has no core to itself.
@@ -115,14 +117,16 @@ impl SpinBudget {
 
     /// Packs everything except `fits` into one word.
     pub fn word(self) -> u64 {
-        let Self { level, strikes, struck, .. } = self;
-        u64::from(struck) << 32 | u64::from(strikes) << 8 | u64::from(level)
+        let Self { level, strikes, pause, struck, .. } = self;
+        let low = u64::from(pause) << 16 | u64::from(strikes) << 8 | u64::from(level);
+        u64::from(struck) << 32 | low
     }
 
     /// Unpacks a word made by [`Self::word`].
     pub fn of_word(fits: bool, word: u64) -> Self {
-        let [level, strikes, _, _, struck @ ..] = word.to_le_bytes();
-        Self { fits, level, strikes, struck: u32::from_le_bytes(struck) }
+        let [level, strikes, low, high, struck @ ..] = word.to_le_bytes();
+        let (pause, struck) = (u16::from_le_bytes([low, high]), u32::from_le_bytes(struck));
+        Self { fits, level, strikes, pause, struck }
     }
 
     fn limits(self) -> Level {
@@ -137,10 +141,7 @@ impl SpinBudget {
 
     /// Returns whether the thread sleeps instead of yielding.
     fn avoids_yields(self) -> bool {
-        let Some(failed) = self.strikes.min(MOST_STRIKES).checked_sub(STRIKES) else {
-            return false;
-        };
-        now_ms().wrapping_sub(self.struck) < RETRIAL << failed
+        self.strikes >= STRIKES && now_ms().wrapping_sub(self.struck) < u32::from(self.pause)
     }
 }
 
@@ -153,7 +154,7 @@ fn now_ms() -> u32 {
 impl Yields {
     /// Starts to count the yields of a new wait.
     pub fn new(budget: SpinBudget) -> Self {
-        Self { budget, begun: Instant::now(), yields: 0, contended: false, slept: false }
+        Self { budget, begun: Instant::now(), yields: 0, contended: None, slept: false }
     }
 
     /// Returns how long the wait has lasted.
@@ -169,12 +170,12 @@ impl Yields {
         } else {
             yields >= YIELDS
         };
-        contended || long || budget.avoids_yields()
+        contended.is_some() || long || budget.avoids_yields()
     }
 
     /// Returns whether another thread has run on the core during the wait.
     pub fn are_contended(&self) -> bool {
-        self.contended
+        self.contended.is_some()
     }
 
     /// Yields the core once, and returns how long that took.
@@ -183,7 +184,9 @@ impl Yields {
         thread::yield_now();
         let took = begun.elapsed();
         let long = if self.budget.fits { CONTENDED } else { BUSY };
-        self.contended |= took >= long;
+        if took >= long {
+            self.contended = Some(took);
+        }
         self.yields += 1;
         took
     }
@@ -203,19 +206,28 @@ impl Yields {
     /// Returns the budget of the next wait.
     pub fn next_budget(&self) -> SpinBudget {
         let Self { budget, contended, slept, yields, .. } = *self;
-        let SpinBudget { level, strikes, struck, .. } = budget;
+        let SpinBudget { level, .. } = budget;
         let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
         let level = match self.level_that_lasts() {
-            Some(level) if slept && !contended => level,
-            _ if slept || contended => (level + 1).min(most),
+            Some(level) if slept && contended.is_none() => level,
+            _ if slept || contended.is_some() => (level + 1).min(most),
             _ => level.saturating_sub(1),
         };
-        let (strikes, struck) = match contended {
-            true => ((strikes + 1).min(MOST_STRIKES), now_ms()),
-            false if yields > 0 => (0, struck),
-            false => (strikes, struck),
-        };
-        SpinBudget { level, strikes, struck, ..budget }
+        let budget = SpinBudget { level, ..budget };
+        match contended {
+            Some(took) => {
+                let [shortest, longest] = RETRIALS;
+                let pause = (took * RETRIAL).as_millis().clamp(shortest, longest);
+                SpinBudget {
+                    strikes: (budget.strikes + 1).min(STRIKES),
+                    pause: u16::try_from(pause).unwrap_or(u16::MAX),
+                    struck: now_ms(),
+                    ..budget
+                }
+            }
+            None if yields > 0 => SpinBudget { strikes: 0, ..budget },
+            None => budget,
+        }
     }
 }
 
@@ -224,6 +236,7 @@ mod tests {
     use super::*;
 
     fn after(budget: SpinBudget, contended: bool, slept: bool) -> SpinBudget {
+        let contended = contended.then_some(BUSY);
         Yields { yields: 1, contended, slept, ..Yields::new(budget) }.next_budget()
     }
 
@@ -257,23 +270,29 @@ mod tests {
             let silent = Yields { slept: true, ..Yields::new(twice) }.next_budget();
             assert!(silent.avoids_yields());
             assert!(SpinBudget::of_word(fits, twice.word()).avoids_yields());
-            let last = RETRIAL << (MOST_STRIKES - STRIKES);
-            let later = |budget: SpinBudget, ms| SpinBudget {
-                struck: budget.struck.wrapping_sub(ms),
-                ..budget
-            };
-            twice = later(twice, RETRIAL);
+            let pause = u32::from(twice.pause);
+            assert_eq!(u128::from(pause), (BUSY * RETRIAL).as_millis());
+            assert!(later(twice, pause / 2).avoids_yields());
+            twice = later(twice, pause);
             assert!(!twice.avoids_yields());
             assert!(!after(after(twice, false, false), true, true).avoids_yields());
-            let mut failed = after(twice, true, true);
-            assert!(later(failed, RETRIAL).avoids_yields(), "the retrial failed");
-            assert!(!later(failed, 2 * RETRIAL).avoids_yields());
-            for _ in 0..300 {
-                failed = after(failed, true, true);
-            }
-            assert!(later(failed, last - 100).avoids_yields());
-            assert!(!later(failed, last).avoids_yields());
+            assert!(after(twice, true, true).avoids_yields(), "the retrial failed");
         }
+    }
+
+    #[test]
+    fn longer_yield_is_avoided_for_longer() {
+        let pause = |took| {
+            let budget = SpinBudget::new(true);
+            Yields { contended: Some(took), ..Yields::new(budget) }.next_budget().pause
+        };
+        let ms = [CONTENDED, Duration::from_millis(3), Duration::from_secs(1)].map(pause);
+        assert_eq!(ms, [4, 96, 512]);
+    }
+
+    /// Returns the budget as it is after some milliseconds.
+    fn later(budget: SpinBudget, ms: u32) -> SpinBudget {
+        SpinBudget { struck: budget.struck.wrapping_sub(ms), ..budget }
     }
 
     /// The longest budgets are not worth it, because a wake-up takes a small part of such a wait.
