@@ -28,8 +28,11 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::{
-    ProcessToken, advice::of_thread, discard, threads::ManyThreadStart,
-    wait::spin_budget::POLLS_PER_YIELD,
+    ProcessToken,
+    advice::of_thread,
+    discard,
+    threads::ManyThreadStart,
+    wait::{moves::Moves, spin_budget::POLLS_PER_YIELD},
 };
 use consort_native::{Event, Job};
 
@@ -193,8 +196,8 @@ struct Member<'s> {
     rank: Rank,
     /// The PE, with the PEs of its job; `None` before its first region, and after one has failed.
     pe: Option<(Arc<Ranks>, Pe)>,
-    /// When the thread last left a processor on which another PE waited.
-    moved: Cell<Option<Instant>>,
+    /// The moves away from processors on which other PEs waited.
+    moves: Cell<Moves>,
 }
 
 impl Member<'_> {
@@ -211,7 +214,7 @@ impl Member<'_> {
             last = shared.poll_while_warm(begun).unwrap_or_else(|| {
                 starting.wait_then(begun, || {
                     if let Some((ranks, _)) = &self.pe {
-                        ranks.job.leave_shared_processor(rank, &self.moved);
+                        ranks.job.leave_shared_processor(rank, last, &self.moves);
                     }
                 })
             });
@@ -272,7 +275,7 @@ impl Shared {
     /// Runs regions on the thread of a PE until the end of the pool.
     fn work(&self, rank: Rank) {
         INSIDE.set(self);
-        let mut member = Member { shared: self, rank, pe: None, moved: Cell::new(None) };
+        let mut member = Member { shared: self, rank, pe: None, moves: Cell::default() };
         member.run_regions();
         if self.process.is_current() {
             member.give_up();
@@ -365,7 +368,7 @@ impl Shared {
             let ended = || (end.number.load(Acquire) == number).then_some(());
             // The others learn where this PE waits; it has the lowest rank, so it stays there.
             self.ending.wait_then(ended, || {
-                job.leave_shared_processor(Rank(0), &Cell::new(None));
+                job.leave_shared_processor(Rank(0), number, &Cell::default());
             });
             is_good &= !end.has_failed.get() && end.fingerprint.get() == fingerprint;
         }

@@ -296,7 +296,7 @@ impl Backoff<'_> {
 
 impl Endpoint {
     fn leave_shared_processor(&self) {
-        self.job.leave_shared_processor(self.pe.rank, &self.pe.moved);
+        self.job.leave_shared_processor(self.pe.rank, self.calls(), &self.pe.moves);
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
     tally::Tally,
     team::group::Group,
 };
-use consort_machine::wait::spin_budget::SpinBudget;
+use consort_machine::wait::{moves::Moves, spin_budget::SpinBudget};
 
 /// The state that a PE has once for all of its teams.
 pub(super) struct Pe {
@@ -44,8 +44,8 @@ pub(super) struct Pe {
     /// Callbacks that run while a call waits.
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
     pub(super) budget: Cell<SpinBudget>,
-    /// When the PE last left a processor on which another PE waited.
-    pub(super) moved: Cell<Option<Instant>>,
+    /// The moves away from processors on which other PEs waited.
+    pub(super) moves: Cell<Moves>,
     pub(super) waits: Cell<Waits>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
@@ -103,7 +103,7 @@ impl Endpoint {
             engine: Arc::default(),
             callbacks: RefCell::default(),
             budget: Cell::new(SpinBudget::new(job.config().fits())),
-            moved: Cell::new(None),
+            moves: Cell::default(),
             waits: Cell::default(),
             limit: Cell::new(None),
             detector: RefCell::default(),
