@@ -11,6 +11,7 @@
 //! form a smaller team after the phase. They need no agreement: each sees which members have
 //! announced their last phase, because it was made before the barrier of that phase.
 
+mod apart;
 mod arrivals;
 
 use std::{
@@ -29,7 +30,10 @@ use std::{
 use consort_fabric::Rank;
 use consort_native::Event;
 
-use self::arrivals::{Arrival, Arrivals, MOST};
+use self::{
+    apart::Apart,
+    arrivals::{Arrival, Arrivals, MOST},
+};
 use crate::{Error, Job, JoinedPe, Result, builder::JOINING, error::LaunchError, tune::Algorithms};
 
 /// A barrier for `n` existing threads, in place of [`std::sync::Barrier`]. It can be used in two
@@ -72,7 +76,14 @@ struct OnLines<T>(T);
 /// The word that the threads watch.
 struct Phases {
     completed: AtomicU64,
-    event: OnceLock<Event>,
+    waiting: OnceLock<Waiting>,
+}
+
+/// Where the threads sleep.
+struct Waiting {
+    event: Event,
+    /// `None` if there are too few processors for the threads.
+    apart: Option<Apart>,
 }
 
 /// The result of a wait.
@@ -96,7 +107,7 @@ impl Barrier {
             joining: JOINING,
             members: OnceLock::new(),
             arrivals: OnLines(Arrivals::new(if n < MOST { n } else { MOST })),
-            phases: OnLines(Phases { completed: AtomicU64::new(0), event: OnceLock::new() }),
+            phases: OnLines(Phases { completed: AtomicU64::new(0), waiting: OnceLock::new() }),
         }
     }
 
@@ -113,15 +124,17 @@ impl Barrier {
     /// used again at once. All that the threads did before their calls happens before all that
     /// they do after them, so relaxed atomics suffice for data between two barriers.
     ///
-    /// Any thread may wait: it spins, then yields, then sleeps. Nothing detects threads that never
-    /// arrive.
+    /// Any thread may wait: it spins, then yields, then sleeps. If two of the threads use one
+    /// processor, one of them moves to another that its affinity mask allows. Nothing detects threads
+    /// that never arrive.
     ///
     /// # Panics
     /// When `n` is more than 65535.
     pub fn wait(&self) -> BarrierWaitResult {
         let arrival = self.arrive();
         if !arrival.is_last {
-            self.event(arrival.threads).wait(|| self.past(arrival));
+            let past = self.wait_past(arrival, None);
+            past.expect("a wait without a limit ends when its phase does");
         }
         BarrierWaitResult(arrival.is_last)
     }
@@ -142,7 +155,7 @@ impl Barrier {
     pub fn wait_timeout(&self, limit: Duration) -> Option<BarrierWaitResult> {
         let arrival = self.arrive();
         if !arrival.is_last {
-            let past = self.event(arrival.threads).wait_timeout(limit, || self.past(arrival));
+            let past = self.wait_past(arrival, Some(limit));
             // The phase may have ended since the last check.
             if past.is_none() && self.arrivals.0.withdraw(arrival.phase) {
                 return None;
@@ -183,14 +196,40 @@ impl Barrier {
     /// Releases the threads of a complete phase.
     fn release(&self, threads: usize) {
         self.phases.0.completed.fetch_add(1, Release); // pairs with the acquire in `past`
-        self.event(threads).notify();
+        let waiting = self.waiting(threads);
+        if waiting.event.may_have_sleepers() {
+            self.wake(waiting);
+        }
     }
 
-    /// Returns the event on which the threads of a phase of `threads` wait.
+    #[cold]
+    fn wake(&self, Waiting { event, apart }: &Waiting) {
+        match apart {
+            Some(apart) => apart.wake(self.completed(), || event.notify()),
+            None => event.notify(),
+        }
+    }
+
+    /// Waits until the phase of this thread is complete, or for at most `limit`.
     #[inline]
-    fn event(&self, threads: usize) -> &Event {
-        let cores = || Algorithms::here().topology().usable_cores();
-        self.phases.0.event.get_or_init(|| Event::new(threads <= cores()))
+    fn wait_past(&self, arrival: Arrival, limit: Option<Duration>) -> Option<()> {
+        let Waiting { event, apart } = self.waiting(arrival.threads);
+        let enter = || apart.as_ref()?.enter(self.completed());
+        event.wait_entering(limit, || self.past(arrival), enter)
+    }
+
+    /// Returns where the threads of a phase of `threads` sleep.
+    #[inline]
+    fn waiting(&self, threads: usize) -> &Waiting {
+        self.phases.0.waiting.get_or_init(|| {
+            let fits = threads <= Algorithms::here().topology().usable_cores();
+            Waiting { event: Event::new(fits), apart: fits.then(Apart::new) }
+        })
+    }
+
+    /// Returns the number of phases so far.
+    fn completed(&self) -> u64 {
+        self.phases.0.completed.load(Relaxed)
     }
 
     /// Returns `Some` if the phase of this thread is complete.

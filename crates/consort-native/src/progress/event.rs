@@ -43,6 +43,17 @@ impl<'p> ParkingSlot<'p> {
         limit: Option<Duration>,
         test: impl Fn() -> Option<T>,
     ) -> (Option<T>, SpinBudget) {
+        self.wait_entering(budget, limit, test, || ())
+    }
+
+    /// As [`Self::wait`]. Calls `enter` before each sleep, and drops its result after it.
+    fn wait_entering<T, S>(
+        &self,
+        budget: SpinBudget,
+        limit: Option<Duration>,
+        test: impl Fn() -> Option<T>,
+        enter: impl Fn() -> S,
+    ) -> (Option<T>, SpinBudget) {
         let mut yields = Yields::new(budget);
         loop {
             let waited = yields.waited();
@@ -51,6 +62,7 @@ impl<'p> ParkingSlot<'p> {
                 return (None, yields.next_budget());
             }
             if yields.are_over(waited) {
+                let _entered = enter();
                 let sleeper = self.announce();
                 if let Some(value) = test() {
                     return (Some(value), yields.next_budget());
@@ -111,34 +123,43 @@ impl Event {
     /// for.
     #[inline]
     pub fn notify(&self) {
-        if self.sleepers.any() {
+        if self.may_have_sleepers() {
             self.parker.wake(Scope::Process);
         }
     }
 
-    /// Waits until `test` returns `Some`.
+    /// Returns whether [`Event::notify`] may have to wake a thread. Must be called after the store
+    /// that threads wait for.
     #[inline]
-    pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
-        self.wait_then(test, || ())
+    pub fn may_have_sleepers(&self) -> bool {
+        self.sleepers.any()
     }
 
-    /// As [`Event::wait`]. Calls `then` at the end of a wait in which other threads may have run here.
+    /// Waits until `test` returns `Some`. Calls `then` at the end of a wait in which other threads may
+    /// have run here.
     #[inline]
     pub fn wait_then<T>(&self, test: impl Fn() -> Option<T>, then: impl FnOnce()) -> T {
         let budget = self.budget();
         let found = poll(budget.polls(), &test).or_else(|| {
-            let found = self.wait_long(budget, None, test);
+            let found = self.wait_long(budget, None, test, || ());
             then();
             found
         });
         found.expect("a wait without a limit ends when its test does")
     }
 
-    /// Like [`Event::wait`], but returns `None` after `limit`.
-    pub fn wait_timeout<T>(&self, limit: Duration, test: impl Fn() -> Option<T>) -> Option<T> {
+    /// Waits until `test` returns `Some`, or for at most `limit`. Calls `enter` before each sleep,
+    /// and drops its result after it.
+    #[inline]
+    pub fn wait_entering<T, S>(
+        &self,
+        limit: Option<Duration>,
+        test: impl Fn() -> Option<T>,
+        enter: impl Fn() -> S,
+    ) -> Option<T> {
         let budget = self.budget();
         let found = poll(budget.polls(), &test);
-        found.or_else(|| self.wait_long(budget, Some(limit), test))
+        found.or_else(|| self.wait_long(budget, limit, test, enter))
     }
 
     #[inline]
@@ -147,15 +168,16 @@ impl Event {
     }
 
     #[cold]
-    fn wait_long<T>(
+    fn wait_long<T, S>(
         &self,
         budget: SpinBudget,
         limit: Option<Duration>,
         test: impl Fn() -> Option<T>,
+        enter: impl Fn() -> S,
     ) -> Option<T> {
         let Self { parker, sleepers, fits, .. } = self;
         let place = ParkingSlot { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
-        let (value, next) = place.wait(budget, limit, test);
+        let (value, next) = place.wait_entering(budget, limit, test, enter);
         self.budget.store(next.word(), Relaxed);
         value
     }
