@@ -18,6 +18,8 @@ use consort_sync::{
     locks::{Clh, HybLock, Mcs, TestAndSet},
 };
 
+use super::test_and_set::PlainTestAndSet;
+
 /// The measured time, in nanoseconds of virtual time.
 pub(super) const MEASURED_NS: f64 = 400_000.0;
 /// The time before it, which is not measured.
@@ -35,6 +37,8 @@ const CALL_STORES: usize = 3;
 /// A way to execute critical sections.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
+    PlainTestAndSet,
+    /// The library's, with backoff.
     TestAndSet,
     Mcs,
     Clh,
@@ -298,6 +302,7 @@ impl Setting {
     /// When the machine has no such hardware threads.
     pub(super) fn run_on(&self, subject: &impl Subject) -> Result<Point> {
         match self.way {
+            Way::PlainTestAndSet => subject.apply(self, PlainTestAndSet::default),
             Way::TestAndSet => subject.apply(self, || Locked::with(TestAndSet::new())),
             Way::Mcs => subject.apply(self, || Locked::with(Mcs::new())),
             Way::Clh => subject.apply(self, || Locked::with(Clh::new())),
