@@ -42,10 +42,13 @@ unsafe impl Machine for SimulatedThread {
     }
 
     fn take_line(&self) -> &'static Line {
+        // The count of the thread's lines, and the line's place.
+        self.access_own(2, 2);
         self.world.take_line(self.me)
     }
 
     fn give_line(&self, line: &'static Line) {
+        self.access_own(1, 2);
         self.state().lines.borrow_mut().push(line);
     }
 

@@ -98,6 +98,12 @@ impl SimulatedThread {
         self.state().clock.set(self.clock() + time);
     }
 
+    /// Spends the time of loads and stores of memory that no other thread uses.
+    pub(super) fn access_own(&self, loads: u64, stores: u64) {
+        let costs = &self.world.costs;
+        self.advance((loads + stores) * costs.operation + loads * costs.hit);
+    }
+
     /// Begins an operation. Afterwards the engine is at the thread's clock.
     pub(super) async fn begin(&self) {
         self.advance(self.world.costs.operation + self.world.late());
