@@ -12,8 +12,7 @@ use toml::Table;
 use super::objects;
 
 /// The machines with fitted parameters.
-const MACHINES: [&str; 5] =
-    ["barcelona-x8", "opteron-6176-x4", "scc", "tile-gx36", "xeon-e7-8867l-x8"];
+const MACHINES: [&str; 4] = ["barcelona-x8", "opteron-6176-x4", "scc", "tile-gx36"];
 /// The smallest movement that is not due to rounding.
 const LEAST: f64 = 2e-4;
 /// A figure that moves by more than this depends on the parameter.
@@ -136,10 +135,5 @@ mod night {
     #[test]
     fn fitted_parameters_of_the_tile_gx_move_their_figures_alone() {
         check_all("tile-gx36", None);
-    }
-
-    #[test]
-    fn fitted_parameters_of_the_xeon_move_their_figures_alone() {
-        check_all("xeon-e7-8867l-x8", None);
     }
 }

@@ -90,7 +90,9 @@ fn messages_spare_the_servicing_thread() {
 #[test]
 fn hybcomb_rarely_exchanges_and_is_fair() {
     let alone = tile(Way::HybComb(MAX_OPS), 1, 1);
-    assert_eq!(alone.exchanges(), 1.0);
+    // The measured time can begin and end in the middle of an operation.
+    let operations = alone.operations() as f64;
+    within(alone.exchanges() * operations, operations - 1.0, operations + 1.0);
     for threads in [2, 3, 5, 8, 12, 18, 24, TILES] {
         let point = tile(Way::HybComb(MAX_OPS), threads, 1);
         assert!(point.exchanges() < if threads == TILES { 0.15 } else { 0.85 }, "{threads}");
