@@ -38,6 +38,7 @@ pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
         longest_loop: TILE_LOOP,
         by_pointer: false,
         measured_ns: MEASURED_NS,
+        seed: 0,
     }
 }
 
@@ -117,6 +118,7 @@ impl X86 {
             longest_loop: X86_PAUSE,
             by_pointer: true,
             measured_ns: MEASURED_NS,
+            seed: 0,
         })
     }
 

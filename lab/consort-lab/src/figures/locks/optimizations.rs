@@ -10,7 +10,7 @@ use super::{
     curves::{Curves, least, most},
     machines::{BOTH, OPTERON, X86, XEON},
     report::Report,
-    run::{Point, Setting, Slots, Way},
+    run::{Point, SEEDS, Setting, Slots, Way},
 };
 use consort_bench::units::counted;
 
@@ -153,9 +153,13 @@ fn placement(x86: X86, report: &mut Report) -> Result<()> {
     let ratio = second?.run()?.mops / all?.run()?.mops;
     report.add(SECOND_LINE.on(x86.machine), ratio);
     for (figure, slots) in [(&BASE_BY_NUMBER, x86.slots()), (&BACKOFF_BY_NUMBER, slots)] {
-        let by_number = Setting { by_pointer: false, ..setting(slots)? }.run()?.mops;
-        let ratio = by_number / setting(slots)?.run()?.mops;
-        report.add(figure.on(x86.machine), ratio);
+        let ratio = |seed| -> Result<f64> {
+            let by_pointer = Setting { seed, ..setting(slots)? };
+            let by_number = Setting { by_pointer: false, ..by_pointer.clone() };
+            Ok(by_number.run()?.mops / by_pointer.run()?.mops)
+        };
+        let ratios = SEEDS.map(ratio).into_iter().collect::<Result<_>>()?;
+        report.add_spread(&figure.on(x86.machine), ratios);
     }
     if x86.machine == XEON {
         let mut next_to_server = setting(slots)?;

@@ -5,7 +5,7 @@ use super::{
         experiment::Outcome,
         quantity::{Quantity, add_tables},
     },
-    curves::Curves,
+    curves::{Curves, least, most},
     run::Point,
 };
 use consort_bench::page::{self, Page};
@@ -22,6 +22,15 @@ impl Report {
     pub(super) fn add(&mut self, quantity: Quantity, simulated: f64) -> f64 {
         self.quantities.push(quantity.simulated(simulated));
         simulated
+    }
+
+    /// Adds a figure that depends on details of the schedule: its least and its most, by seed. It
+    /// is met if both are.
+    pub(super) fn add_spread(&mut self, quantity: &Quantity, by_seed: Vec<f64>) {
+        let seeds = by_seed.len();
+        for (which, value) in [("least", least(by_seed.clone())), ("most", most(by_seed))] {
+            self.add(quantity.clone().named(&format!(", {which} of {seeds} seeds")), value);
+        }
     }
 
     /// Adds a quantity that is not a figure of the thesis.

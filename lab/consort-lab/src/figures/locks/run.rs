@@ -34,6 +34,9 @@ const DATA_LINES: usize = 8;
 /// registers.
 const CALL_STORES: usize = 3;
 
+/// The seeds for figures that depend on details of the schedule.
+pub(super) const SEEDS: [u64; 3] = [0, 1, 2];
+
 /// A way to execute critical sections.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
@@ -120,6 +123,8 @@ pub(super) struct Setting {
     pub(super) by_pointer: bool,
     /// The measured time, in nanoseconds of virtual time.
     pub(super) measured_ns: f64,
+    /// The seed of the random lengths.
+    pub(super) seed: u64,
 }
 
 /// The result of a run.
@@ -352,6 +357,7 @@ impl Setting {
     ) -> Result<ThreadsOutcome<()>> {
         let machine = Machine::find(self.machine)?;
         let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
+        let simulation = simulation.seed(self.seed);
         let warm_up = WARM_UP_NS * if self.way.searches() { SEARCH } else { 1.0 };
         Ok(simulation.run_for(warm_up, self.measured_ns, program)?)
     }
