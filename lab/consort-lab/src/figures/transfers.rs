@@ -36,6 +36,9 @@ figures! { pub ADDRESS_FIGURES of "G4", "section 5.1, figures 2 and 3": "ratio":
     // "can consistently realize better performance".
     ADDRESSES["broadcast of ", " B, Local over Single";
         8 | 8192 | 131072 => (CRAY >= 1.0, RANGER >= 1.0)]
+    // "a lot higher on the CrayXT4 than the Sun Constellation".
+    OVERHEAD["broadcast of ", " B, time that Local adds, over the Sun's";
+        8 | 8192 | 131072 => (CRAY >= 1.0)]
 }
 
 /// The number of cores in both figures.
@@ -81,8 +84,8 @@ impl Transfer {
 }
 
 /// Returns a broadcast in symmetric memory that ends with a barrier.
-fn query(pes: u32, bytes: usize) -> Query {
-    let sync = SyncModes { entry: SyncMode::None, exit: SyncMode::All };
+fn query(pes: u32, bytes: usize, entry: SyncMode) -> Query {
+    let sync = SyncModes { entry, exit: SyncMode::All };
     sums(Collective::Broadcast, sync, pes, bytes, true)
 }
 
@@ -95,7 +98,7 @@ struct Row {
 impl Row {
     /// Returns the best trees of a simulated machine.
     fn simulated(machine: &Machine, figure: &'static Figure) -> Result<Self> {
-        let query = query(machine.pes, figure.at as usize);
+        let query = query(machine.pes, figure.at as usize, SyncMode::None);
         let best = |transfer: Transfer| -> Result<_> {
             let (by, ns) = machine.best(&query, transfer.candidates(machine.pes))?;
             Ok((by.map_or_else(String::new, |by| by.to_string()), ns))
@@ -134,7 +137,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let groups: Vec<Vec<Work>> = RENDEZVOUS
         .iter()
         .flat_map(|figure| {
-            let query = query(pes, figure.at as usize);
+            let query = query(pes, figure.at as usize, SyncMode::None);
             Transfer::EVERY.map(|transfer| {
                 let candidates = transfer.candidates(pes);
                 candidates.iter().map(|candidate| Work::of(&query, candidate)).collect()
@@ -180,43 +183,46 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// Returns the rows of these figures on simulations of the paper's machines, each with its machine.
-fn simulated_rows(figures: &'static [Figure]) -> Result<Vec<(&'static str, Row)>> {
-    let mut rows = Vec::new();
-    for name in [CRAY, RANGER] {
-        let machine = Machine::new(name, PES)?;
-        for figure in figures {
-            rows.push((name, Row::simulated(&machine, figure)?));
-        }
-    }
-    Ok(rows)
-}
-
 /// Runs the experiment on the paper's machines, simulated.
 ///
 /// # Errors
 /// When a simulation fails.
 pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for (name, row) in simulated_rows(&RENDEZVOUS)? {
-        let figures = row.figures(name, PES);
-        all.extend(figures.map(|(figure, value)| figure.simulated(value)));
+    for name in [CRAY, RANGER] {
+        let machine = Machine::new(name, PES)?;
+        for figure in &RENDEZVOUS {
+            let row = Row::simulated(&machine, figure)?;
+            let figures = row.figures(name, PES);
+            all.extend(figures.map(|(figure, value)| figure.simulated(value)));
+        }
     }
     Ok(all)
 }
 
-/// G4 (sections 2.4 and 5.1, figures 2 and 3) on the paper's machines, simulated. If addresses are
-/// not known, data is moved by rendezvous, which needs no memory for messages (section 3.3.2). If
-/// they are known, it can be put.
+/// G4 (sections 2.4 and 5.1, figures 2 and 3) on the paper's machines, simulated. In both modes
+/// the data is put down the best tree. If addresses are not known, each PE first sends its address
+/// to its parent: a message without data, like that of a PE that has entered.
 ///
 /// # Errors
 /// When a simulation fails.
 pub fn addresses() -> Result<Vec<Quantity>> {
-    let rows = simulated_rows(&ADDRESSES)?.into_iter();
-    let ratio = |(name, row): (&'static str, Row)| {
-        row.figure.on(name).with_pes(PES).simulated(row.over_put(Transfer::Rendezvous))
-    };
-    Ok(rows.map(ratio).collect())
+    let machines = [Machine::new(CRAY, PES)?, Machine::new(RANGER, PES)?];
+    let mut all = Vec::new();
+    for (ratio, overhead) in ADDRESSES.iter().zip(&OVERHEAD) {
+        let mut added_ns = Vec::new();
+        for (name, machine) in [CRAY, RANGER].into_iter().zip(&machines) {
+            let best = |entry| -> Result<f64> {
+                let query = query(PES, ratio.at as usize, entry);
+                Ok(machine.best(&query, Transfer::Put.candidates(PES))?.1)
+            };
+            let [single_ns, local_ns] = [best(SyncMode::None)?, best(SyncMode::Mine)?];
+            all.push(ratio.on(name).with_pes(PES).simulated(local_ns / single_ns));
+            added_ns.push(local_ns - single_ns);
+        }
+        all.push(overhead.on(CRAY).with_pes(PES).simulated(added_ns[0] / added_ns[1]));
+    }
+    Ok(all)
 }
 
 /// Adds a table with a row for each size and a column for each way.
