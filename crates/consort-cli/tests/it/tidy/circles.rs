@@ -11,6 +11,9 @@ use super::{Tree, assert_none, assert_one, packages, tree, workspace};
 /// A module, by the parts of its path; the root of the crate has none.
 type Module = Vec<String>;
 
+/// The starts of conditions that hold only for tests or documentation.
+const NOT_IN_BUILDS: [&str; 3] = ["#[cfg(test)]", "#[cfg(all(test,", "#[cfg(doc)]"];
+
 /// Returns a text without comments and without items that are compiled only for tests or
 /// documentation.
 fn code(text: &str) -> String {
@@ -21,7 +24,7 @@ fn code(text: &str) -> String {
         if let Some(begins) = skipped {
             let ends = line.ends_with([';', '}', ',']) && indentation(line) == begins;
             skipped = Some(begins).filter(|_| !ends);
-        } else if ["#[cfg(test)]", "#[cfg(doc)]"].contains(&line.trim_start()) {
+        } else if NOT_IN_BUILDS.iter().any(|start| line.trim_start().starts_with(start)) {
             skipped = Some(indentation(line));
         } else {
             code += line;
@@ -205,6 +208,8 @@ fn import_circles_are_found() {
     of("fn f() { super::a::f(); }", &[("a", "b"), ("b", "a")]);
     of("#[cfg(test)]\nmod tests;\n\nuse crate::a;", &[("a", "b"), ("b", "a")]);
     of("// use super::a;\n#[cfg(test)]\nmod tests {\n    use super::a;\n}", &[]);
+    of("#[cfg(all(test, unix))]\nmod tests {\n    use super::a;\n}", &[]);
+    of("#[cfg(all(unix, not(test)))]\nuse super::a;", &[("a", "b"), ("b", "a")]);
     of("#[cfg(doc)]\nuse super::a;", &[]);
     of("use crate::{\n    a as c,\n    d,\n};", &[("a", "b"), ("b", "a")]);
     of("use crate::a as c;", &[("a", "b"), ("b", "a")]);
