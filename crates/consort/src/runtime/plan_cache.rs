@@ -156,7 +156,7 @@ impl Cache {
 mod tests {
     use std::{collections::BTreeSet, future::Future, pin::Pin};
 
-    use consort_fabric::Op;
+    use consort_fabric::{Op, Sum};
     use consort_native::{CallView, Endpoint, HeapError, Operands, Site, StartedCall};
 
     use super::*;
@@ -201,6 +201,14 @@ mod tests {
         let places: BTreeSet<usize> =
             kinds.iter().map(|call| Key::of(call, None).place()).collect();
         assert_eq!(places.len(), kinds.len(), "{places:?}");
+    }
+
+    /// Operators whose code is the same are told apart by their names.
+    #[test]
+    fn operators_that_share_code_have_separate_keys() {
+        let kernel = Kernel::new::<u64, _>(&Sum);
+        let [one, other] = ["sum", "total"].map(|name| Key::of_operator(&kernel, name));
+        assert_ne!(one, other);
     }
 
     #[test]
