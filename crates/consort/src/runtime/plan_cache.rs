@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(places.len(), kinds.len(), "{places:?}");
     }
 
-    /// Operators whose code is the same are told apart by their names.
+    /// A compiler may merge the code of two operators. Their names differ.
     #[test]
     fn operators_that_share_code_have_separate_keys() {
         let kernel = Kernel::new::<u64, _>(&Sum);

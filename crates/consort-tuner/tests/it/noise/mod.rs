@@ -15,7 +15,7 @@ use consort_tuner::{Grid, Identity, Measurements, Rigour, Search, Selector, Wisd
 use machine::{Machine, Noise};
 
 const CORES: u32 = 8;
-/// So many that chance alone changes the figures little.
+/// With fewer seeds, the figures vary by chance.
 const SEEDS: u64 = 24;
 /// The tunes of one machine: from nothing, and again.
 const TUNES: usize = 3;

@@ -1,4 +1,5 @@
-//! The test-and-set lock of the thesis, without backoff, which the library does not have.
+//! The test-and-set lock of the thesis, without backoff (Petrović 2015, section 6.4). The library has
+//! only one with backoff.
 
 #![expect(unsafe_code, reason = "promises exclusive access, as a lock does")]
 
