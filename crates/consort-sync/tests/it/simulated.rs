@@ -208,11 +208,11 @@ fn readers_and_writers_exclude() {
 /// Takes some permits, mostly with a time limit, and gives them back after a while.
 async fn borrow(m: &SimulatedThread, semaphore: &QueuedSemaphore, free: &Cell<u64>) {
     let count = 1 + m.random(4);
-    let at_ns = (m.random(4) > 0).then(|| m.now_ns() + m.random(5_000));
+    let at_ns = (m.random(4) > 0).then(|| m.now_ns() + m.random(50_000));
     let Ok(has_taken) = semaphore.acquire(m, count, at_ns).await;
     if has_taken {
         free.set(free.get().checked_sub(count).expect("more permits are out than exist"));
-        m.pause(m.random(300)).await;
+        m.pause(m.random(20_000)).await;
         free.update(|free| free + count);
         semaphore.release(m, count).await;
     }
@@ -242,7 +242,8 @@ fn semaphore_gives_the_permits_that_it_has() {
     }
 }
 
-/// Threads arrive one after the other, and each needs another number of permits.
+/// Threads arrive one after the other, and each needs another number of permits. Meanwhile permits
+/// come one by one.
 #[test]
 fn semaphore_serves_threads_in_the_order_of_arrival() {
     const THREADS: u32 = 7;
@@ -251,14 +252,14 @@ fn semaphore_serves_threads_in_the_order_of_arrival() {
             let (semaphore, served) = (QueuedSemaphore::new(0), RefCell::new(Vec::new()));
             let run = simulation(machine, THREADS, seed).run(async |m: SimulatedThread| {
                 let number = u64::from(m.thread().0);
-                m.pause(100_000 * number).await;
                 if number == u64::from(THREADS) - 1 {
-                    for _ in 0..number {
-                        m.pause(m.random(2_000)).await;
-                        semaphore.release(&m, 3).await;
+                    for _ in 0..3 * number {
+                        m.pause(m.random(60_000)).await;
+                        semaphore.release(&m, 1).await;
                     }
                     return;
                 }
+                m.pause(100_000 * number).await;
                 let count = 1 + (seed + number) % 5;
                 let Ok(has_taken) = semaphore.acquire(&m, count, None).await;
                 assert!(has_taken);
