@@ -1,19 +1,11 @@
 //! Tracks which processors the jobs of this process use, so that a new job takes free ones.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
-use super::{affinity::CpuId, topology::Topology};
-use crate::system::fork::hold_forks;
+use super::{affinity::CpuId, fork_safe::Mutex, topology::Topology};
 
 /// The number of PEs on each processor, summed over all jobs of this process.
 static USED: Mutex<BTreeMap<CpuId, u32>> = Mutex::new(BTreeMap::new());
-
-fn used() -> MutexGuard<'static, BTreeMap<CpuId, u32>> {
-    USED.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Chooses a processor for each of `pes` PEs. `used` is the number of other jobs' PEs on each.
 pub(super) fn choose(
@@ -51,8 +43,7 @@ impl Cores {
     /// the fewest PEs of other jobs, near ones first. `None` if the PEs outnumber the usable cores.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
-        let _hold = hold_forks();
-        let mut used = used();
+        let mut used = USED.lock();
         let cpus = choose(topology, pes, first, &used)?;
         for cpu in &cpus {
             *used.entry(*cpu).or_default() += 1;
@@ -69,8 +60,7 @@ impl Cores {
 
 impl Drop for Cores {
     fn drop(&mut self) {
-        let _hold = hold_forks();
-        let mut used = used();
+        let mut used = USED.lock();
         for cpu in &self.0 {
             if let Some(pes) = used.get_mut(cpu) {
                 *pes -= 1;

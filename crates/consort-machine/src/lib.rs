@@ -9,7 +9,8 @@
 //! | [`threads`], [`usage`] | how many threads may start; statistics that the system keeps |
 //! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |
 //! | [`system`] | functions that only Linux has, and their substitutes elsewhere |
-//! | [`token`], [`mod@panic`] | tokens that forked children do not share; payloads of panics |
+//! | [`token`], [`fork_safe`] | tokens that forked children do not share; locks that they find free |
+//! | [`mod@panic`] | payloads of panics |
 //!
 //! Nothing here knows about PEs or jobs.
 
@@ -19,6 +20,7 @@ use consort_sandbox as _;
 pub mod advice;
 pub mod affinity;
 pub mod cores;
+pub mod fork_safe;
 pub mod limits;
 pub mod machine;
 #[cfg(not(loom))]

@@ -6,7 +6,9 @@
 #![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "this system reports no limits"))]
 #![cfg_attr(all(unix, not(miri)), expect(unsafe_code, reason = "makes system calls"))]
 
-use std::{fs, io, sync::OnceLock};
+use std::{fs, io};
+
+use crate::fork_safe::Found;
 
 /// The kind of request that the system refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,8 +70,8 @@ pub fn memory_left() -> Option<usize> {
 /// (`vm.overcommit_memory` is 2).
 #[must_use]
 pub fn counts_unused_memory() -> bool {
-    static COUNTS: OnceLock<bool> = OnceLock::new();
-    *COUNTS.get_or_init(|| number_in("/proc/sys/vm/overcommit_memory") == Some(2))
+    static COUNTS: Found<bool> = Found::new();
+    *COUNTS.get_or_find(|| number_in("/proc/sys/vm/overcommit_memory") == Some(2))
 }
 
 /// Returns how many mappings this process may have, if the system has such a limit.

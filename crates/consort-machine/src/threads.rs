@@ -4,12 +4,12 @@
 //! have. The thread itself makes the last two, and aborts if it cannot. So a launch of many threads
 //! checks first.
 
-use std::{
-    io,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::io;
 
-use crate::limits::{mappings, most_mappings};
+use crate::{
+    fork_safe::{Guard, Mutex},
+    limits::{mappings, most_mappings},
+};
 
 /// Mappings of a thread: its stack, its stack for signal handlers, and a guard for each.
 pub const MAPPINGS_OF_A_THREAD: usize = 4;
@@ -19,7 +19,7 @@ const MANY: usize = 64;
 const SPARE: usize = 256;
 
 /// The right to start many threads. One launch at a time has it.
-pub struct ManyThreadStart(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
+pub struct ManyThreadStart(#[expect(dead_code, reason = "held")] Option<Guard<'static, ()>>);
 
 impl ManyThreadStart {
     /// Takes the right to start `threads` threads.
@@ -31,7 +31,7 @@ impl ManyThreadStart {
         if threads < MANY {
             return Ok(Self(None));
         }
-        let held = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = ONE.lock();
         if let Some((used, most)) = mappings().zip(most_mappings()) {
             // Threads of the previous launch may not have made their mappings yet.
             let needed = 2 * MAPPINGS_OF_A_THREAD * threads + SPARE;

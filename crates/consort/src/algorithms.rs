@@ -1,9 +1,6 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use consort_collectives::{
     Algorithm, Description, Parameter, PlanError, Setting, candidates, describe, estimate_ns,
@@ -12,7 +9,10 @@ use consort_collectives::{
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
 };
-use consort_machine::{hold_forks, topology::Topology};
+use consort_machine::{
+    fork_safe::{Found, Mutex},
+    topology::Topology,
+};
 use consort_mpi::MpiProcess;
 use consort_native::Job;
 use consort_tuner::{Catalog, Identity, Revisions};
@@ -38,7 +38,7 @@ pub struct Algorithms {
     own: Own,
     /// The placement of PEs on caches, by number of PEs.
     caches: Mutex<BTreeMap<u32, Nodes>>,
-    identity: OnceLock<Identity>,
+    identity: Found<Identity>,
 }
 
 /// A program's own algorithms.
@@ -74,7 +74,7 @@ pub fn register<A: Algorithm>(collective: Collective) {
     }
     let is_ours = describe(collective, name).is_ok();
     assert!(!is_ours, "the library has a {collective} `{name}`: use another name");
-    let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = REGISTERED.lock();
     match all.iter().find(|(of, one)| *of == collective && one.description.name == name) {
         None => all.push((collective, new)),
         Some((_, known)) => {
@@ -95,28 +95,17 @@ static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 /// Returns this machine's topology, which is read once.
 fn topology() -> &'static Arc<Topology> {
-    static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
-    found_once(&KNOWN, || Arc::new(Topology::discover()))
+    static KNOWN: Found<Arc<Topology>> = Found::new();
+    KNOWN.get_or_find(|| Arc::new(Topology::discover()))
 }
 
 /// Returns the topology that the launcher may use, if an MPI has started this process.
 fn topology_of_launcher() -> &'static Arc<Topology> {
-    static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
-    found_once(&KNOWN, || match MpiProcess::here() {
+    static KNOWN: Found<Arc<Topology>> = Found::new();
+    KNOWN.get_or_find(|| match MpiProcess::here() {
         Some(_) => Arc::new(topology().of_launcher()),
         None => Arc::clone(topology()),
     })
-}
-
-/// Looks without the lock, so that forks wait for the lock only for a moment. Several threads may
-/// look; all get the result of the first.
-fn found_once<T>(known: &OnceLock<T>, look: impl FnOnce() -> T) -> &T {
-    if let Some(value) = known.get() {
-        return value;
-    }
-    let found = look();
-    let _hold = hold_forks();
-    known.get_or_init(|| found)
 }
 
 impl Algorithms {
@@ -130,9 +119,7 @@ impl Algorithms {
     /// affinity mask.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        let held = hold_forks();
-        let own = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        drop(held);
+        let own = REGISTERED.lock().clone();
         Self::kept(fabric, None, fabric.shape().is_some(), &own)
     }
 
@@ -150,10 +137,7 @@ impl Algorithms {
                 theirs == (fabric, nodes, vendor, own.len())
             })
         };
-        let all = || ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = hold_forks();
-        let known = find(&all());
-        drop(held);
+        let known = find(&ALL.lock());
         if let Some(known) = known {
             return known;
         }
@@ -165,7 +149,6 @@ impl Algorithms {
         };
         let cores = u32::try_from(of_all.usable_cores()).unwrap_or(u32::MAX);
         let model = MachineModel::typical(cores);
-        let identity = OnceLock::new();
         let new = Box::new(Self {
             topology,
             of_all,
@@ -176,10 +159,9 @@ impl Algorithms {
             vendor,
             own: own.to_vec(),
             caches: Mutex::default(),
-            identity,
+            identity: Found::new(),
         });
-        let _hold = hold_forks();
-        let mut all = all();
+        let mut all = ALL.lock();
         find(&all).unwrap_or_else(|| {
             let kept: &'static Self = Box::leak(new);
             all.push(kept);
@@ -272,7 +254,7 @@ impl Algorithms {
     /// Returns the identity of this machine and library. Wisdom with the same identity may be used.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        self.identity.get_or_init(|| {
+        self.identity.get_or_find(|| {
             let machine = self.of_all.machine_key();
             Identity::new(&(machine + &self.fabric.suffix()), self)
         })
@@ -299,9 +281,11 @@ impl Algorithms {
 
     /// Returns the placement on last-level caches of PEs that share memory.
     fn caches(&self, pes: u32) -> Nodes {
-        let _hold = hold_forks();
-        let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(pes).or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
+        *self
+            .caches
+            .lock()
+            .entry(pes)
+            .or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
     }
 
     /// Returns the model of `pes` PEs.

@@ -1,22 +1,15 @@
 //! Lines for nodes of queues. They are never returned to the allocator, because a stale address of
 //! a line may be read at any time.
 
-use std::{
-    cell::Cell,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::cell::Cell;
 
-use crate::Line;
+use crate::{Line, fork_safe::Mutex};
 
 /// The number of lines that a thread keeps.
 const KEPT: usize = 8;
 
 /// The lines that no thread keeps.
 static POOL: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
-
-fn pool() -> MutexGuard<'static, Vec<&'static Line>> {
-    POOL.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Two adjacent lines, of which one is used, because processors fetch lines in pairs.
 #[derive(Default)]
@@ -60,13 +53,13 @@ impl Lines {
                 place.set(Some(line));
                 self.count.set(self.count.get() + 1);
             }
-            None => pool().push(line),
+            None => POOL.lock().push(line),
         }
     }
 
     /// Passes all kept lines on to other threads, and also those given later.
     pub(super) fn give_all(&self) {
-        pool().extend(std::iter::from_fn(|| self.take()));
+        POOL.lock().extend(std::iter::from_fn(|| self.take()));
         self.lines.iter().for_each(|line| line.set(None));
         self.count.set(KEPT);
     }
@@ -75,7 +68,7 @@ impl Lines {
 /// Returns a line that no thread keeps, or allocates one.
 #[cold]
 pub(super) fn more() -> &'static Line {
-    let left = pool().pop();
+    let left = POOL.lock().pop();
     left.unwrap_or_else(|| &Box::leak(Box::<LinePair>::default()).used)
 }
 

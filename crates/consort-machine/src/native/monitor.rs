@@ -25,15 +25,12 @@ pub(super) use instructions::{is_supported, wait, watch};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86 {
-    use std::{
-        arch::{
-            asm,
-            x86_64::{__cpuid, __cpuid_count, _rdtsc},
-        },
-        sync::OnceLock,
+    use std::arch::{
+        asm,
+        x86_64::{__cpuid, __cpuid_count, _rdtsc},
     };
 
-    use crate::Word;
+    use crate::{Word, fork_safe::Found};
 
     /// Timestamp-counter cycles after which a wait ends by itself, about as long as a few polls.
     const LONGEST: u32 = 5_000;
@@ -48,8 +45,8 @@ mod x86 {
     /// Returns the instructions that the processor reports. An operating system may disable them,
     /// and then they are not reported.
     pub(super) fn instructions() -> Instructions {
-        static FOUND: OnceLock<Instructions> = OnceLock::new();
-        *FOUND.get_or_init(|| {
+        static FOUND: Found<Instructions> = Found::new();
+        *FOUND.get_or_find(|| {
             let has = |leaf: u32, bit: u32| {
                 __cpuid(leaf & 0x8000_0000).eax >= leaf
                     && __cpuid_count(leaf, 0).ecx >> bit & 1 == 1

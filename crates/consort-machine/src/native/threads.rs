@@ -1,14 +1,15 @@
 //! Threads: each obtains a number, a mailbox and lines when it first needs them, and leaves them to
 //! other threads when it ends.
 
-use std::{
-    cell::Cell,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
-};
+use std::{cell::Cell, sync::OnceLock};
 
 use crate::{
-    Line, Mailbox, Thread, limits::most_mappings, system::thread_exit::at_thread_exit,
-    threads::MAPPINGS_OF_A_THREAD, wait::spin_budget::SpinBudget,
+    Line, Mailbox, Thread,
+    fork_safe::{Found, Mutex},
+    limits::most_mappings,
+    system::thread_exit::at_thread_exit,
+    threads::MAPPINGS_OF_A_THREAD,
+    wait::spin_budget::SpinBudget,
 };
 
 use super::lines::Lines;
@@ -23,8 +24,8 @@ const SURE: usize = 1 << 12;
 /// thread takes [`MAPPINGS_OF_A_THREAD`] mappings, and aborts if it finds none left.
 #[cold]
 fn most() -> usize {
-    static MOST_HERE: OnceLock<usize> = OnceLock::new();
-    *MOST_HERE.get_or_init(|| {
+    static MOST_HERE: Found<usize> = Found::new();
+    *MOST_HERE.get_or_find(|| {
         let fit = most_mappings().map_or(MOST, |all| (all - all / 16) / MAPPINGS_OF_A_THREAD);
         fit.clamp(SURE, MOST)
     })
@@ -35,10 +36,6 @@ static MAILBOXES: [OnceLock<Box<Mailbox>>; MOST] = [const { OnceLock::new() }; M
 
 /// The numbers that no thread has at present, and the lowest number that was never used.
 static FREE: Mutex<(Vec<u32>, u32)> = Mutex::new((Vec::new(), 0));
-
-fn free() -> MutexGuard<'static, (Vec<u32>, u32)> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Returns the mailbox of the thread with this number.
 #[inline]
@@ -76,7 +73,7 @@ fn release_thread() {
     with_thread(|state| {
         state.lines.give_all();
         if let Some((thread, _)) = state.thread.take() {
-            free().0.push(thread.0);
+            FREE.lock().0.push(thread.0);
         }
     });
 }
@@ -104,7 +101,7 @@ impl ThreadState {
     fn enter(&self) -> (Thread, &'static Mailbox) {
         at_thread_exit(release_thread);
         let number = {
-            let (returned, first) = &mut *free();
+            let (returned, first) = &mut *FREE.lock();
             returned.pop().unwrap_or_else(|| {
                 let number = *first;
                 let is_sure = (number as usize) < SURE;

@@ -4,9 +4,8 @@
 //! Intel processor this pays off for messages of up to three words. On an AMD processor it pays off
 //! for one word; two and three words are faster as ordinary messages (`docs/measured-choices.md`).
 
-use std::sync::OnceLock;
-
 use consort_fabric::{PAIRWISE_BYTES, environment::variable};
+use consort_machine::fork_safe::Found;
 
 /// The environment variable that sets another length, in bytes, for measurements and tests.
 const OTHER: &str = "CONSORT_PAIRWISE";
@@ -16,8 +15,8 @@ const WORD: usize = size_of::<u64>();
 /// Returns the length of the longest such message in bytes. It is the same for all PEs of this
 /// machine.
 pub(crate) fn pairwise_bytes() -> usize {
-    static BYTES: OnceLock<usize> = OnceLock::new();
-    *BYTES.get_or_init(|| {
+    static BYTES: Found<usize> = Found::new();
+    *BYTES.get_or_find(|| {
         let other = variable(OTHER).and_then(|text| text.to_str()?.parse().ok());
         let by_maker = if is_intel() { PAIRWISE_BYTES } else { WORD };
         other.map_or(by_maker, |bytes: usize| bytes.clamp(WORD, PAIRWISE_BYTES))

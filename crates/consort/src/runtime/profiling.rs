@@ -19,7 +19,7 @@ use std::{
     pin::Pin,
     process,
     sync::{
-        Arc, Mutex, MutexGuard, Once, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -161,8 +161,11 @@ impl Drop for Profiler {
 /// Warns once of calls that are missing: on standard error if the program subscribes to no events,
 /// because the user has asked for the calls.
 fn warn_once(text: &str) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| warn(text));
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: it publishes no other data.
+    if !SAID.swap(true, Relaxed) {
+        warn(text);
+    }
 }
 
 fn warn_of_trace(path: &Path, error: &io::Error) {

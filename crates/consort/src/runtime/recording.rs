@@ -13,8 +13,8 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{
-        Arc, Mutex, Once, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -81,8 +81,11 @@ impl Drop for Recorder {
 /// Warns once that calls are not recorded: on standard error if the program subscribes to no
 /// events, because the user has asked for the file.
 fn warn_once(error: &MixError) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| warn(&format!("{RECORD}: {error}; calls are not recorded")));
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: it publishes no other data.
+    if !SAID.swap(true, Relaxed) {
+        warn(&format!("{RECORD}: {error}; calls are not recorded"));
+    }
 }
 
 /// A plan whose calls are counted.

@@ -20,12 +20,12 @@ use std::{
     fs::{self, File},
     io, mem,
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::Arc,
     time::SystemTime,
 };
 
 use consort_fabric::{environment::variable, files};
-use consort_machine::hold_forks;
+use consort_machine::fork_safe::Mutex;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Error, Result, algorithms::Algorithms, fabric::Fabric, warn::warn};
@@ -83,7 +83,7 @@ impl Read {
 /// a static `HashMap` as lost, because its pointer leads into the middle of its memory.
 type Files = BTreeMap<(PathBuf, Arrival, Fabric, String), Read>;
 
-static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
+static FILES: Mutex<Files> = Mutex::new(BTreeMap::new());
 
 impl Source {
     /// Returns the file for these algorithms, and how it was named; `None` if there is none.
@@ -185,8 +185,7 @@ impl Source {
         };
         let file = (path.clone(), arrival, algorithms.fabric(), algorithms.shown_own());
         let known = || {
-            let _hold = hold_forks();
-            let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut files = FILES.lock();
             let read = files.get_mut(&file).filter(|read| read.stamp == stamp)?;
             let warnings = read.take_warnings(by);
             Some((read.content.clone(), read.tables.get(&pes).cloned(), warnings))
@@ -196,8 +195,7 @@ impl Source {
         let (content, table, warnings) = known().unwrap_or_else(|| {
             let mut read = read(algorithms, &path, stamp, arrival);
             let (warnings, content) = (read.take_warnings(by), read.content.clone());
-            let _hold = hold_forks();
-            FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), read);
+            FILES.lock().insert(file.clone(), read);
             (content, None, warnings)
         });
         if let Err(message) = &content
@@ -213,8 +211,7 @@ impl Source {
             return Ok(table);
         }
         let table = Arc::new(Table::new(&wisdom, algorithms, pes, algorithms.cores()));
-        let _hold = hold_forks();
-        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = FILES.lock();
         if let Some(read) = files.get_mut(&file).filter(|read| read.stamp == stamp) {
             read.tables.insert(pes, Arc::clone(&table));
         }

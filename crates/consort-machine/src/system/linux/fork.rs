@@ -79,6 +79,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 
 /// A right of this thread to lock what belongs to the process. Forks of other threads wait until it
 /// ends, so that their children do not find the lock locked forever.
+#[derive(Debug)]
 pub struct ForkHold(PhantomData<*const ()>);
 
 /// Keeps other threads from forking until the result is dropped. It is for short work that calls no

@@ -9,6 +9,7 @@ pub fn in_children(_: fn()) {}
 pub fn in_children_once(_: &Once, _: fn()) {}
 
 /// A hold without effect.
+#[derive(Debug)]
 pub struct ForkHold(());
 
 /// Does nothing: only a system with a known C library supports children.
