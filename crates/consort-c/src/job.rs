@@ -112,7 +112,7 @@ pub unsafe extern "C" fn consort_abort(pe: *mut PeHandle, reason: *const c_char)
         // SAFETY: guaranteed by the caller.
         let pe = unsafe { taken(pe) }?;
         // The only error is the reason.
-        let _ = pe.run(|_| Err::<(), _>(Abort(reason.into_owned())));
+        let _ = pe.try_run(|_| Err::<(), _>(Abort(reason.into_owned())));
         Ok(())
     })
 }

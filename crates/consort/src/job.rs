@@ -176,17 +176,24 @@ impl Job {
     }
 
     /// Joins, runs `program` on the calling thread, and leaves: [`Job::join`] and
-    /// [`JoinedPe::run`]. If the compiler asks for the type of the error, end the program with
-    /// `Ok::<_, consort::Error>(result)`.
+    /// [`JoinedPe::run`].
     ///
     /// # Errors
     /// As both.
-    pub fn run<R, E, F>(&self, program: F) -> Result<R, E>
+    pub fn run<R>(&self, program: impl FnOnce(&Pe) -> Result<R>) -> Result<R> {
+        self.join()?.run(program)
+    }
+
+    /// As [`Job::run`], for a program with its own error type; see [`JobBuilder::try_run`].
+    ///
+    /// # Errors
+    /// As [`Job::join`] and [`JoinedPe::try_run`].
+    pub fn try_run<R, E, F>(&self, program: F) -> Result<R, E>
     where
         E: From<Error> + fmt::Display,
         F: FnOnce(&Pe) -> Result<R, E>,
     {
-        self.join()?.run(program)
+        self.join()?.try_run(program)
     }
 
     fn ensure_may_join(&self) -> Result<()> {
@@ -228,7 +235,15 @@ impl JoinedPe {
     ///
     /// # Errors
     /// The program's own; [`Error::PeFailed`] when it has panicked; and as [`JoinedPe::leave`].
-    pub fn run<R, E, F>(mut self, program: F) -> Result<R, E>
+    pub fn run<R>(self, program: impl FnOnce(&Pe) -> Result<R>) -> Result<R> {
+        self.try_run(program)
+    }
+
+    /// As [`JoinedPe::run`], for a program with its own error type; see [`JobBuilder::try_run`].
+    ///
+    /// # Errors
+    /// As [`JoinedPe::run`].
+    pub fn try_run<R, E, F>(mut self, program: F) -> Result<R, E>
     where
         E: From<Error> + fmt::Display,
         F: FnOnce(&Pe) -> Result<R, E>,

@@ -170,7 +170,16 @@ impl Pe {
     /// }
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn keep<T: 'static, E: From<Error>>(
+    pub fn keep<T: 'static>(&self, make: impl FnOnce(&Self) -> Result<T>) -> Result<Kept<T>> {
+        self.try_keep(make)
+    }
+
+    /// As [`Pe::keep`], for values whose making has its own error type; see
+    /// [`JobBuilder::try_run`](crate::JobBuilder::try_run).
+    ///
+    /// # Errors
+    /// As [`Pe::keep`].
+    pub fn try_keep<T: 'static, E: From<Error>>(
         &self,
         make: impl FnOnce(&Self) -> Result<T, E>,
     ) -> Result<Kept<T>, E> {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Job};
+use consort::Job;
 use consort_conformance::turns::{LIMIT, alone};
 
 #[path = "../../examples/compute_graph.rs"]
@@ -120,7 +120,7 @@ fn region_allocates_nothing_on_its_threads() {
         run_regions(48, |region| {
             let counts = pool.run(|pe| {
                 let between = AT_END.get().and_then(Reading::allocations);
-                let kept = pe.keep(|pe| Ok::<_, Error>(pe.world().clone()))?;
+                let kept = pe.keep(|pe| Ok(pe.world().clone()))?;
                 kept.barrier()?;
                 drop(kept);
                 AT_END.set(Some(Reading::now()));

@@ -32,13 +32,13 @@ fn jobs_and_teams() {
     let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
     assert_eq!(pooled.expect("no PE fails")[1], 7);
     let kept = pool.run(|pe| {
-        let kept = pe.keep(|_| Ok::<_, Error>(7))?; // a `Kept`
+        let kept = pe.keep(|_| Ok(7))?; // a `Kept`
         Ok(*kept)
     });
     assert_eq!(kept.expect("no PE fails")[1], 7);
     let job = Job::threads(1).build().expect("a job"); // `Job`
     let joined = job.join().expect("a rank"); // `JoinedPe`
-    let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
+    let size = joined.run(|pe| Ok(pe.world().size()));
     assert_eq!(size.expect("no PE fails"), 1);
     let meeting = Rendezvous::all_gather(|own| Ok::<_, Error>(vec![own.to_vec()]));
     let processes = Job::processes(Rank(0), 1, meeting); // a `Rendezvous`

@@ -97,7 +97,7 @@ fn fork_beside_job() {
                 assert_eq!(pe.world().start(vec![1_u64; LONG]).all_reduce(Sum)?.wait()?[0], 2);
                 pe.world().barrier()?;
                 assert_eq!(memory.load(0)?, 0, "a child has reached this memory");
-                Ok::<_, Error>(())
+                Ok(())
             })
         }
     });
@@ -123,7 +123,7 @@ fn fork_beside_job() {
         is_refused(shared.put(Rank(1), 0, &[9]));
         is_refused(shared.wait_until(0, Until::Equals(9)));
         is_refused(job.join());
-        is_refused(job.run(|_| Ok::<_, Error>(())));
+        is_refused(job.run(|_| Ok(())));
     });
     drop(shared);
     let request = world.start(vec![1_u64; LONG]).all_reduce(Sum).expect("a call");

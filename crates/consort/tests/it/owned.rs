@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
+    error,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex,
@@ -134,7 +135,7 @@ fn handles_beyond_a_program() {
                         let mut handles = Handles::new(pe)?;
                         handles.step(1)?;
                         LEFT.set(Some(handles));
-                        Ok::<_, Error>(())
+                        Ok(())
                     })
                     .unwrap();
                     drop(job); // the job may be gone
@@ -304,12 +305,12 @@ fn regions_keep_handles() {
             }
             // There is one value of each type.
             pool.run(|pe| {
-                assert_eq!(*pe.keep(|_| Ok::<_, Error>(7_u32))?, 7);
-                *pe.keep(|_| Ok::<_, Error>(0_u32))? += 1;
+                assert_eq!(*pe.keep(|_| Ok(7_u32))?, 7);
+                *pe.keep(|_| Ok(0_u32))? += 1;
                 pe.keep(Handles::new)?.step(201)
             })
             .unwrap();
-            let kept = pool.run(|pe| pe.keep(|_| Ok::<_, Error>(0_u32)).map(|kept| *kept));
+            let kept = pool.run(|pe| pe.keep(|_| Ok(0_u32)).map(|kept| *kept));
             assert!(kept.unwrap().iter().all(|&kept| kept == 8));
         }
     });
@@ -452,20 +453,21 @@ fn kept_values_in_use() {
     alone(LIMIT, || {
         let pool = pool(2);
         pool.run(|pe| {
-            let kept = pe.keep(|_| Ok::<_, Error>(1_u8))?;
-            let again = pe.keep(|_| Ok::<_, Error>(2_u8));
+            let kept = pe.keep(|_| Ok(1_u8))?;
+            let again = pe.keep(|_| Ok(2_u8));
             assert_eq!(again.err(), Some(Error::Call(CallError::InUse("u8"))));
             drop(kept);
-            assert_eq!(*pe.keep(|_| Ok::<_, Error>(2_u8))?, 1);
+            assert_eq!(*pe.keep(|_| Ok(2_u8))?, 1);
             // It needs itself.
-            let nested = pe.keep(|pe| pe.keep(|_| Ok::<_, Error>(1_u16)).map(|kept| *kept));
+            let nested = pe.keep(|pe| pe.keep(|_| Ok(1_u16)).map(|kept| *kept));
             assert_eq!(nested.err(), Some(Error::Call(CallError::InUse("u16"))));
             // It cannot be made, or panics; then it can.
-            assert!(pe.keep::<u32, _>(|_| Err(Error::JobFailed)).is_err());
-            let panic =
-                catch_unwind(AssertUnwindSafe(|| pe.keep::<u32, Error>(|_| panic!("no value"))));
+            assert!(pe.keep::<u32>(|_| Err(Error::JobFailed)).is_err());
+            let other = pe.try_keep::<u32, Box<dyn error::Error>>(|_| Err("no value".into()));
+            assert!(other.is_err_and(|error| error.to_string() == "no value"));
+            let panic = catch_unwind(AssertUnwindSafe(|| pe.keep::<u32>(|_| panic!("no value"))));
             assert!(panic.is_err());
-            assert_eq!(*pe.keep(|_| Ok::<_, Error>(3_u32))?, 3);
+            assert_eq!(*pe.keep(|_| Ok(3_u32))?, 3);
             Ok(())
         })
         .unwrap();
@@ -485,7 +487,7 @@ fn kept_values_end_with_a_program() {
     alone(LIMIT, || {
         let job = Job::threads(1).without_wisdom().build().unwrap();
         for rounds in 1..=3 {
-            job.run(|pe| pe.keep(|_| Ok::<_, Error>(Noted)).map(drop)).unwrap();
+            job.run(|pe| pe.keep(|_| Ok(Noted)).map(drop)).unwrap();
             assert_eq!(*DROPS.lock().unwrap(), vec![thread::current().id(); rounds]);
         }
     });
@@ -507,7 +509,7 @@ fn handle_on_a_freed_team_keeps_no_other() {
         pool.run(|pe| {
             let team = pe.world().split(Some(0), 0)?.expect("a colour");
             if pe.world().rank() == Rank(0) {
-                *pe.keep(|_| Ok::<_, Error>(None))? = Some(team.clone());
+                *pe.keep(|_| Ok(None))? = Some(team.clone());
             }
             team.free()?;
             message(pe) // its team takes the state
@@ -540,12 +542,12 @@ fn kept_value_beyond_a_program() {
     alone(LIMIT, || {
         let job = Job::threads(1).without_wisdom().build().unwrap();
         let pe = job.join().unwrap();
-        let old = pe.keep(|_| Ok::<_, Error>(1_u8)).unwrap();
+        let old = pe.keep(|_| Ok(1_u8)).unwrap();
         pe.leave().unwrap();
         let pe = job.join().unwrap();
-        drop(pe.keep(|_| Ok::<_, Error>(2_u8)).unwrap());
+        drop(pe.keep(|_| Ok(2_u8)).unwrap());
         drop(old);
-        assert_eq!(*pe.keep(|_| Ok::<_, Error>(3_u8)).unwrap(), 2);
+        assert_eq!(*pe.keep(|_| Ok(3_u8)).unwrap(), 2);
     });
 }
 
@@ -563,14 +565,14 @@ fn kept_values_with_destructors() {
         for round in 0..3 {
             let failed = pool.run(|pe| {
                 let is_one = pe.world().rank() == Rank(1);
-                let _kept = pe.keep(|_| Ok::<_, Error>(Panics(is_one)))?;
+                let _kept = pe.keep(|_| Ok(Panics(is_one)))?;
                 pe.world().barrier()?;
                 if is_one { Err(Error::JobFailed) } else { Ok(()) }
             });
             assert!(failed.is_err(), "round {round}");
             pool.run(|pe| pe.world().barrier()).unwrap();
         }
-        pool.run(|pe| pe.keep(|_| Ok::<_, Error>(Panics(true))).map(drop)).unwrap();
+        pool.run(|pe| pe.keep(|_| Ok(Panics(true))).map(drop)).unwrap();
         // PE 0 drops its value here; the others drop theirs on their threads.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(pool)));
         assert!(dropped.is_err());
@@ -604,7 +606,7 @@ fn regions_as_a_model_says() {
                 let before = model.get(&at).cloned();
                 pool.run(|pe| {
                     let me = pe.world().rank().index();
-                    let mut kept = pe.keep(|_| Ok::<_, Error>(Kept::new()))?;
+                    let mut kept = pe.keep(|_| Ok(Kept::new()))?;
                     match step {
                         0 => {
                             kept.remove(&at);

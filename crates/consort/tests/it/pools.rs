@@ -406,7 +406,7 @@ fn kept_value_runs_a_region_after_the_outer_pool_is_gone() {
     let outer = pool(1);
     let begun = outer.run(|_| {
         inner.run(|pe| {
-            pe.keep(|_| Ok::<_, Error>(RunsOne))?;
+            pe.keep(|_| Ok(RunsOne))?;
             Ok(())
         })
     });
@@ -433,7 +433,7 @@ fn kept_value_is_refused_a_region_that_waits_for_it() {
     let ended = outer.run(|_| {
         let inner = pool(2);
         inner.run(|pe| {
-            pe.keep(|_| Ok::<_, Error>(Uses(Arc::clone(&outer), Arc::clone(&refused))))?;
+            pe.keep(|_| Ok(Uses(Arc::clone(&outer), Arc::clone(&refused))))?;
             Ok(())
         })?;
         drop(inner);

@@ -1,4 +1,4 @@
-//! A program on an existing thread, whose error could have any type.
+//! A program with its own error type, which could be any.
 //~ error[E0283]: type annotations needed
 //~ at: Ok
 //~ error[E0283]: type annotations needed
@@ -8,12 +8,12 @@ use consort::{Job, Result};
 
 pub fn meet(job: &Job) -> Result<()> {
     #[cfg(not(right))]
-    job.run(|pe| {
+    job.try_run(|pe| {
         pe.world().barrier()?;
         Ok(())
     })?;
     #[cfg(right)]
-    job.run(|pe| {
+    job.try_run(|pe| {
         pe.world().barrier()?;
         Ok::<_, consort::Error>(())
     })?;

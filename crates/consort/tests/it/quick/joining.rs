@@ -183,7 +183,7 @@ fn failing_program_of_a_thread_fails_the_job() {
                 scope.spawn({
                     let job = &job;
                     move || {
-                        job.run(|pe| {
+                        job.try_run(|pe| {
                             pe.world().barrier()?;
                             assert!(!(fails && panics), "the panic");
                             if fails { Err(io::Error::other("the error")) } else { Ok(()) }?;
@@ -376,7 +376,7 @@ fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
     at_thread_exit(true, move || {
         let joined = joins.join().map(mem::forget);
         let again = joins.join().map(mem::forget);
-        let ran = joins.run(|_| Ok::<_, Error>(()));
+        let ran = joins.run(|_| Ok(()));
         sender.send([joined, again, ran]).expect("the test waits");
     });
     assert_eq!(
