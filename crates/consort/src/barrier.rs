@@ -28,6 +28,7 @@ use std::{
 };
 
 use consort_fabric::Rank;
+use consort_machine::{ProcessToken, fork_safe::Found};
 use consort_native::Event;
 
 use self::{
@@ -65,6 +66,8 @@ pub struct Barrier {
     n: usize,
     joining: Duration,
     members: OnceLock<Result<Members>>,
+    /// The process that creates the members.
+    maker: Found<ProcessToken>,
     arrivals: OnLines<Arrivals>,
     phases: OnLines<Phases>,
 }
@@ -76,7 +79,7 @@ struct OnLines<T>(T);
 /// The word that the threads watch.
 struct Phases {
     completed: AtomicU64,
-    waiting: OnceLock<Waiting>,
+    waiting: Found<Waiting>,
 }
 
 /// Where the threads sleep.
@@ -106,8 +109,9 @@ impl Barrier {
             n,
             joining: JOINING,
             members: OnceLock::new(),
+            maker: Found::new(),
             arrivals: OnLines(Arrivals::new(if n < MOST { n } else { MOST })),
-            phases: OnLines(Phases { completed: AtomicU64::new(0), waiting: OnceLock::new() }),
+            phases: OnLines(Phases { completed: AtomicU64::new(0), waiting: Found::new() }),
         }
     }
 
@@ -221,7 +225,7 @@ impl Barrier {
     /// Returns where the threads of a phase of `threads` sleep.
     #[inline]
     fn waiting(&self, threads: usize) -> &Waiting {
-        self.phases.0.waiting.get_or_init(|| {
+        self.phases.0.waiting.get_or_find(|| {
             let fits = threads <= Algorithms::here().topology().usable_cores();
             Waiting { event: Event::new(fits), apart: fits.then(Apart::new) }
         })
@@ -239,6 +243,18 @@ impl Barrier {
         arrival.phase.is_over(self.phases.0.completed.load(Acquire)).then_some(())
     }
 
+    /// Returns the members, whom the first call creates.
+    fn members(&self) -> Result<&Members> {
+        // A child that was forked during the first call would wait for its parent's thread.
+        if self.members.get().is_none()
+            && !self.maker.get_or_find(ProcessToken::current).is_current()
+        {
+            return Err(Error::Forked);
+        }
+        let members = self.members.get_or_init(|| Members::new(self.n, self.joining));
+        members.as_ref().map_err(Error::clone)
+    }
+
     /// Makes the calling thread one of the `n` members.
     ///
     /// # Errors
@@ -246,10 +262,9 @@ impl Barrier {
     /// out](BarrierMember::arrive_and_drop) and their last phase is over;
     /// [`LaunchError::JoinedAlready`] when the thread is a member; [`LaunchError::NoPes`] and
     /// [`LaunchError::TooManyPes`] when `n` is not possible; the members' error once one has
-    /// failed.
+    /// failed; [`Error::Forked`] in a child that was forked when a thread had called this.
     pub fn join(&self) -> Result<BarrierMember> {
-        let members = self.members.get_or_init(|| Members::new(self.n, self.joining));
-        let members = members.as_ref().map_err(Error::clone)?;
+        let members = self.members()?;
         let joined = members.join()?;
         let shared = Arc::clone(&members.shared);
         let place = &shared.places[joined.world().rank().index()];

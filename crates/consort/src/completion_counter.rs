@@ -157,8 +157,9 @@ impl<T: Element, E> Symmetric<T, E> {
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.
     ///
     /// # Errors
-    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`]. The first
-    /// two put nothing and count nothing.
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`]; [`CallError::WordElsewhere`] when
+    /// the PE is not in the counter's team; [`Error::PeFailed`]. All but the last put nothing and
+    /// count nothing.
     ///
     /// # Panics
     /// When the counter belongs to another job.
@@ -214,9 +215,7 @@ impl<T: Element, E> Symmetric<T, E> {
         data: &mut [T],
         counter: &CompletionCounter,
     ) -> Result<()> {
-        self.ensure_same_job(counter.word());
-        self.get(from, first, data)?;
-        counter.word().signal(from, 0, Signal::Add(1))
+        self.get_signal(from, first, data, (counter.word(), 0), Signal::Add(1))
     }
 }
 

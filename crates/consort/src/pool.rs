@@ -462,8 +462,11 @@ impl Turn<'_> {
         shared.set_outer(ptr::null());
         // What the program has left in its PEs may use the pool when it is dropped.
         drop(current);
-        drop(ranks);
-        kept::forget_ended();
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            drop(ranks);
+            kept::forget_ended();
+        }));
+        discard(dropped.err()); // the region has its error
         failed
     }
 }

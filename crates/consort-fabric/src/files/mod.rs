@@ -7,6 +7,7 @@
 //!
 //! - [`open`], [`read`] and [`read_text`] accept only regular files of at most [`MOST_BYTES`];
 //! - [`create_folders`] creates folders that only this user may write;
+//! - [`FileLock`] excludes other processes;
 //! - [`replace`](replace()) puts a new file in the place of an old one;
 //! - [`resolve_trusted`] refuses what another user could have written (`trust`);
 //! - [`start_error`] explains why a program did not start.
@@ -14,6 +15,7 @@
 //! The errors say what is wrong with the file and what to do. Callers add the path. These functions
 //! do not read files of the system, such as those in `/proc`.
 
+mod lock;
 mod replace;
 mod starting;
 mod trust;
@@ -24,6 +26,7 @@ use std::{
     path::Path,
 };
 
+pub use lock::FileLock;
 pub use replace::{Target, replace, try_to_replace};
 pub use starting::start_error;
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};

@@ -67,6 +67,11 @@ pub enum CallError {
     InPlace,
     /// A broadcast between two allocations of symmetric memory, where it works in one.
     TwoMemories,
+    /// A word that changes with a put or a get, in memory of a team without that PE.
+    WordElsewhere {
+        /// The PE's rank in the world.
+        rank: Rank,
+    },
     /// Elements outside a symmetric allocation.
     OutOfBounds {
         /// The first element of the access.
@@ -144,6 +149,11 @@ impl fmt::Display for CallError {
             Self::TwoMemories => f.write_str(
                 "a broadcast in symmetric memory works in place: pass the same allocation as \
                  source and target",
+            ),
+            Self::WordElsewhere { rank } => write!(
+                f,
+                "PE {rank} of the world is not in the team of the counter or flag: allocate it in \
+                 a team with all PEs of the data"
             ),
             Self::OutOfBounds { first, end, len } => {
                 write!(f, "elements {first}..{end} are not in memory of {len} elements a PE")

@@ -4,12 +4,12 @@
 //! locks the file.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
 };
 
-use consort_fabric::{TRACE_BEGIN, TRACE_END, TRACE_SEPARATOR};
+use consort_fabric::{TRACE_BEGIN, TRACE_END, TRACE_SEPARATOR, files::FileLock};
 
 /// A file of trace events.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl TraceFile {
         let file = locked(&path)?;
         let mut beginning = vec![0; TRACE_BEGIN.len()];
         if file.metadata()?.len() > 0 {
-            let is_trace = (&file).read_exact(&mut beginning).is_ok();
+            let is_trace = (&*file).read_exact(&mut beginning).is_ok();
             if !is_trace || beginning != TRACE_BEGIN.as_bytes() {
                 return Err(io::Error::other("it has other content: name a new file"));
             }
@@ -45,7 +45,8 @@ impl TraceFile {
     /// # Errors
     /// When the file cannot be written.
     pub(super) fn append(&self, events: &[String]) -> io::Result<()> {
-        let mut file = locked(&self.0)?;
+        let file = locked(&self.0)?;
+        let mut file = &*file;
         let len = file.metadata()?.len();
         let before = if len == 0 { TRACE_BEGIN } else { TRACE_SEPARATOR };
         file.seek(SeekFrom::Start(len.saturating_sub(TRACE_END.len() as u64)))?;
@@ -54,12 +55,10 @@ impl TraceFile {
     }
 }
 
-/// Opens a file for reading and writing, and excludes other writers while it is open. The lock is
-/// advisory, and not all file systems have it.
-fn locked(path: &Path) -> io::Result<File> {
+/// Opens a file for reading and writing, and excludes other writers until the result is dropped.
+fn locked(path: &Path) -> io::Result<FileLock> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    let _ = file.lock();
-    Ok(file)
+    Ok(FileLock::new(file))
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ use std::{
     time::SystemTime,
 };
 
-use consort_fabric::{environment::variable, files};
+use consort_fabric::{
+    environment::variable,
+    files::{self, FileLock},
+};
 use consort_machine::fork_safe::Mutex;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
@@ -248,17 +251,15 @@ fn read(
     Read { stamp, content, warnings, tables: BTreeMap::new() }
 }
 
-/// Excludes other writers of the wisdom at `path`, in this process or another. `None` if the file
-/// system has no locks.
-fn lock_beside(path: &Path) -> Option<File> {
+/// Excludes other writers of the wisdom at `path`, in this process or another. `None` if the
+/// folder cannot be opened.
+fn lock_beside(path: &Path) -> Option<FileLock> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     // A folder, which is locked and not read, by the user of this process.
     files::create_folders(directory).ok()?;
-    let directory = File::open(directory).ok()?;
-    directory.lock().ok()?;
-    Some(directory)
+    Some(FileLock::new(File::open(directory).ok()?))
 }
 
 /// Returns the message of an error on one line, with the system's reason or a remedy.

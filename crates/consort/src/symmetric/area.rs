@@ -138,7 +138,23 @@ impl<T: Element> Area<'_, T> {
         how: Signal,
     ) -> Result<()> {
         let (to, at) = (self.pe(to)?, self.at(first, data.len())?);
-        self.one_sided.put_signal(to, at, data, flags.word(index)?, how);
+        self.one_sided.put_signal(to, at, data, flags.word_on(to, self.ranks, index)?, how);
+        Ok(())
+    }
+
+    /// Gets, and then changes a word of the PE from which it gets.
+    pub(super) fn get_signal<W: Word>(
+        &self,
+        from: Rank,
+        first: usize,
+        data: &mut [T],
+        (flags, index): (&Area<'_, W>, usize),
+        how: Signal,
+    ) -> Result<()> {
+        let pe = self.pe(from)?;
+        let (word, width) = flags.word_on(pe, self.ranks, index)?;
+        self.get(from, first, data)?;
+        self.one_sided.signal(pe, word, width, how);
         Ok(())
     }
 }
@@ -147,6 +163,15 @@ impl<W: Word> Area<'_, W> {
     /// Returns the offset and the width of a word.
     pub(super) fn word(&self, index: usize) -> Result<(usize, Width)> {
         Ok((self.at(index, 1)?, width_of::<W>()))
+    }
+
+    /// Returns the offset and the width of a word on a PE of the world, which is one of the team
+    /// with these `ranks`.
+    fn word_on(&self, pe: Rank, ranks: &[Rank], index: usize) -> Result<(usize, Width)> {
+        if !std::ptr::eq(self.ranks, ranks) && !self.ranks.contains(&pe) {
+            return Err(CallError::WordElsewhere { rank: pe }.into());
+        }
+        self.word(index)
     }
 
     pub(super) fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<W> {

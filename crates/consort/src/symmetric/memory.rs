@@ -211,8 +211,28 @@ impl<T: Element, E> Symmetric<T, E> {
         }
     }
 
+    /// Performs an operation on these elements and those of `other`, which may be of another team.
+    ///
+    /// # Panics
+    /// When `other` is memory of another job.
+    #[inline(always)]
+    pub(super) fn run_with<U: Element, X, R>(
+        &self,
+        other: &Symmetric<U, X>,
+        operation: impl FnOnce(&Area<'_, T>, &Area<'_, U>) -> Result<R>,
+    ) -> Result<R> {
+        self.ensure_same_job(other);
+        self.run(|area| {
+            if std::ptr::eq(&raw const *self.state, &raw const *other.state) {
+                return operation(area, &other.area_of(area));
+            }
+            other.state.ensure_alive()?;
+            operation(area, &other.area())
+        })
+    }
+
     /// Returns these elements, in an operation on `other`, whose team is not freed.
-    pub(super) fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
+    fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
         let Area { one_sided, ranks, .. } = *other;
         let (offset, len) = (self.offset(), self.len);
         Area { one_sided, ranks, offset, len, elements: PhantomData }

@@ -42,8 +42,19 @@ impl<T: Element, E> Symmetric<T, E> {
         word: usize,
         how: Signal,
     ) -> Result<()> {
-        self.ensure_same_job(flags);
-        self.run(|area| area.put_signal(to, first, data, (&flags.area_of(area), word), how))
+        self.run_with(flags, |area, flags| area.put_signal(to, first, data, (flags, word), how))
+    }
+
+    /// Gets, and then changes a word of the PE from which it gets.
+    pub(crate) fn get_signal<W: Word, X>(
+        &self,
+        from: Rank,
+        first: usize,
+        data: &mut [T],
+        (flags, word): (&Symmetric<W, X>, usize),
+        how: Signal,
+    ) -> Result<()> {
+        self.run_with(flags, |area, flags| area.get_signal(from, first, data, (flags, word), how))
     }
 }
 

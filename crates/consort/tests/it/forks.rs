@@ -179,19 +179,30 @@ fn fork_in_programs() {
     assert_eq!(ended.expect("no failure"), [0, 0]);
 }
 
-/// A process launches its first jobs, and another thread forks meanwhile. The children launch jobs
-/// too, so they need the data and the locks that the parent was about to obtain.
+/// A process launches its first jobs, and joins its first barrier, and another thread forks
+/// meanwhile. The children do the same, so they need the data and the locks that the parent was
+/// about to obtain.
 fn fork_beside_launches(after: Duration) {
+    static BARRIER: Barrier = Barrier::new(1);
     let launch = || {
         let sums = Job::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
         assert_eq!(sums.expect("no failure"), [2, 2]);
     };
-    let launcher = thread::spawn(move || (0..3).for_each(|_| launch()));
+    let launcher = thread::spawn(move || {
+        BARRIER.join().expect("a place").wait().expect("alone");
+        (0..3).for_each(|_| launch());
+    });
     let begun = Instant::now();
     while begun.elapsed() < after {
         std::hint::spin_loop();
     }
-    children::run("a launch", launch);
+    children::run("a launch", || {
+        launch();
+        match BARRIER.join() {
+            Ok(member) => member.wait().map(drop).expect("alone"),
+            Err(error) => assert_eq!(error, Error::Forked),
+        }
+    });
     launcher.join().expect("no panic");
 }
 

@@ -23,6 +23,7 @@ use std::{
         atomic::{
             AtomicBool, AtomicU32,
             Ordering::{Relaxed, SeqCst},
+            compiler_fence,
         },
     },
     thread,
@@ -91,22 +92,40 @@ pub struct ForkHold(PhantomData<*const ()>);
 pub fn hold_forks() -> ForkHold {
     registered();
     let own = OWN.get();
+    // A signal handler may fork here, and must not wait for its own thread. So the thread counts
+    // its hold before all others see it, and in `drop` until no other sees it.
+    OWN.set(own + 1);
+    compiler_fence(SeqCst);
     // Sequentially consistent, as in `before`: either a fork sees this hold, or this sees the fork.
     HELD.fetch_add(1, SeqCst);
+    if own == 0 && !FORKS_NOW.get() && FORKING.load(SeqCst) > 0 {
+        wait_for_forks();
+    }
+    ForkHold(PhantomData)
+}
+
+/// Waits until no thread forks.
+#[cold]
+fn wait_for_forks() {
     let begun = Instant::now();
-    while own == 0 && FORKING.load(SeqCst) > 0 && begun.elapsed() < LONGEST {
-        HELD.fetch_sub(1, SeqCst);
+    while FORKING.load(SeqCst) > 0 && begun.elapsed() < LONGEST {
+        end_hold();
         thread::sleep(PAUSE);
         HELD.fetch_add(1, SeqCst);
     }
-    OWN.set(own + 1);
-    ForkHold(PhantomData)
+}
+
+/// Subtracts a hold. In a child that a signal handler has forked in the middle of a hold, it does
+/// not count.
+fn end_hold() {
+    let _ = HELD.fetch_update(SeqCst, SeqCst, |held| held.checked_sub(1));
 }
 
 impl Drop for ForkHold {
     fn drop(&mut self) {
+        end_hold();
+        compiler_fence(SeqCst);
         OWN.set(OWN.get() - 1);
-        HELD.fetch_sub(1, SeqCst);
     }
 }
 
@@ -159,7 +178,7 @@ extern "C" fn in_child() {
     }
     // Only this thread exists in the child. Until now, variables could be the parent's.
     FORKING.store(0, SeqCst);
-    HELD.store(OWN.get(), SeqCst);
+    HELD.store(0, SeqCst);
     // Relaxed: as above.
     FORKS.store(FORKS.load(Relaxed).wrapping_add(1), Relaxed);
     WORK.iter().filter_map(OnceLock::get).for_each(|work| work());

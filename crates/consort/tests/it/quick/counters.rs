@@ -107,6 +107,34 @@ fn an_owner_knows_when_its_buffer_is_free() {
     }
 }
 
+/// The counter counts on the PE whose memory is accessed, even if it belongs to another team. Where
+/// it has none, nothing is accessed.
+#[test]
+fn counters_of_other_teams_count_on_the_accessed_pe() {
+    on(Job::threads(3), |world| {
+        let me = world.rank();
+        let (all, part) = (world.completion_counter()?, world.split(Some(me.0 / 2), 0)?);
+        let part = part.expect("a color"); // PEs 0 and 1, and PE 2
+        let (memory, counter) = (world.symmetric::<u64>(1)?, part.completion_counter()?);
+        let pairs = world.split(Some(me.0.min(1)), 0)?.expect("a color"); // PE 0, and PEs 1 and 2
+        let shared = pairs.symmetric::<u64>(1)?;
+        if me == Rank(2) {
+            shared.get_counted(Rank(0), 0, &mut [1], &all)?;
+            shared.put_counted(Rank(0), 0, &[7], &all)?;
+            let mut data = [9];
+            let elsewhere = Some(Error::Call(CallError::WordElsewhere { rank: Rank(1) }));
+            assert_eq!(memory.get_counted(Rank(1), 0, &mut data, &counter).err(), elsewhere);
+            assert_eq!(memory.put_counted(Rank(1), 0, &data, &counter).err(), elsewhere);
+            assert_eq!(data, [9]);
+        }
+        world.barrier()?;
+        let is_one = me == Rank(1);
+        assert_eq!((all.get()?, counter.get()?), (if is_one { 2 } else { 0 }, 0));
+        assert_eq!((shared.load(0)?, memory.load(0)?), (if is_one { 7 } else { 0 }, 0));
+        world.barrier()
+    });
+}
+
 /// The paper's ping-pong: wait for one, reset to zero, reply.
 #[test]
 fn a_counter_can_be_set_back_between_operations() {
