@@ -62,6 +62,14 @@ impl SimulatedThread {
         self.world.engine.roll_below(bound)
     }
 
+    /// Rests for a number of cycles, while the other threads run. [`Machine::pause`] and
+    /// [`spin`](Self::spin) only advance the clock of this thread: the others run once it accesses
+    /// memory, so they see nothing of what the program itself does before and after.
+    pub async fn rest(&self, cycles: u64) {
+        self.advance(self.world.costs.cycles(cycles as f64));
+        self.world.engine.reach(self.clock()).await;
+    }
+
     /// Runs an empty loop.
     pub fn spin(&self, iterations: u64) {
         self.advance(self.world.costs.cycles(iterations as f64 * self.world.costs.loop_cycles));

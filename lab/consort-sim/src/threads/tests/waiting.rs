@@ -1,11 +1,15 @@
 //! Tests of waits, and of threads that wait for something that never happens.
 
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::{
+    cell::Cell,
+    sync::atomic::Ordering::{Acquire, Release},
+};
 
 use consort_machine::{Line, Machine, Queue, Until};
 
 use super::{
-    Description, MACHINES, SimulatedThread, TILE, ThreadSimulation, XEON, at, coherent, run,
+    Description, MACHINES, SimulatedThread, TILE, ThreadSimulation, XEON, at, coherent, cycles,
+    near, run, timed,
 };
 use crate::threads::{ThreadsError, WaitsFor};
 
@@ -36,6 +40,20 @@ fn wait_with_a_deadline_ends() {
         assert_eq!(none, None);
         assert!((5000..5100).contains(&thread.now_ns()), "{}", thread.now_ns());
     });
+}
+
+/// With `pause`, the first thread would end before the second one begins.
+#[test]
+fn other_threads_run_while_a_thread_rests() {
+    for name in MACHINES {
+        let inside = Cell::new(0);
+        let seen = run(name, &[0, 4], async |thread: SimulatedThread| {
+            inside.update(|inside| inside + 1);
+            near(timed(&thread, thread.rest(1000)).await, cycles(name, 1000.0), name);
+            inside.get()
+        });
+        assert_eq!(seen.results, [Some(2), Some(2)], "{name}");
+    }
 }
 
 /// All threads that spin on a line get it again one after the other.
