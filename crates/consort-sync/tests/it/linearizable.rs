@@ -248,7 +248,8 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
             };
             // The history has room for every number up to the largest, so numbers stay small.
             let setting = [u64::from(number - PARTS) + seed % 20, each];
-            let events = use_it(object, &m, setting, now, async || m.spin(m.random(100))).await;
+            let events =
+                use_it(object, &m, setting, now, async || m.rest(m.random(100)).await).await;
             left.set(left.get() - 1);
             if left.get() == 0 {
                 for &part in parts {
