@@ -31,6 +31,8 @@ mod machine;
 mod mutex;
 pub mod objects;
 #[cfg(not(loom))]
+mod reentrant;
+#[cfg(not(loom))]
 mod rw_lock;
 #[cfg(not(loom))]
 mod semaphore;
@@ -47,7 +49,8 @@ pub use lock_api;
 pub use lock_api::WaitTimeoutResult;
 #[cfg(feature = "arc_lock")]
 pub use lock_api::{
-    ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
 };
 #[cfg(not(loom))]
 pub use {
@@ -59,6 +62,7 @@ pub use {
     delegate::Delegate,
     detached::{Pending, PendingFuture},
     mutex::{Held, MappedMutexGuard, Mutex, MutexGuard, Raw},
+    reentrant::{MappedReentrantMutexGuard, RawThreadId, ReentrantMutex, ReentrantMutexGuard},
     rw_lock::{
         MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard,
         RwLockUpgradableReadGuard, RwLockWriteGuard,

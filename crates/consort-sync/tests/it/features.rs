@@ -3,8 +3,9 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use consort_sync::{
-    ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, Mutex,
-    Raw, RawRwLock, RwLock, locks::Clh,
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard, Mutex, Raw, RawRwLock, RawThreadId, ReentrantMutex, RwLock,
+    locks::{Clh, Handoff},
 };
 
 #[test]
@@ -43,6 +44,18 @@ fn guards_own_their_reader_writer_lock() {
 }
 
 #[test]
+fn guards_own_their_reentrant_mutex() {
+    let mutex = Arc::new(ReentrantMutex::new(1));
+    let guard: ArcReentrantMutexGuard<Raw<Handoff>, RawThreadId, _> = mutex.lock_arc();
+    assert_eq!(*guard + *mutex.lock(), 2);
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(mutex.try_lock().is_none()));
+    });
+    drop(mutex);
+    assert_eq!(*guard, 1);
+}
+
+#[test]
 fn locks_are_serialized_as_their_data() {
     let (mutex, lock) = (Mutex::with(Clh::new(), [1, 2]), RwLock::new("a"));
     assert_eq!(serde_json::to_string(&mutex).expect("numbers"), "[1,2]");
@@ -50,5 +63,9 @@ fn locks_are_serialized_as_their_data() {
     let mutex: Mutex<[u32; 2], Clh> = serde_json::from_str("[3,4]").expect("numbers");
     let lock: RwLock<u32> = serde_json::from_str("5").expect("a number");
     assert_eq!((mutex.into_inner(), lock.into_inner()), ([3, 4], 5));
+    let mutex = ReentrantMutex::new([6]);
+    assert_eq!(serde_json::to_string(&mutex).expect("a number"), "[6]");
+    let mutex: ReentrantMutex<u32> = serde_json::from_str("7").expect("a number");
+    assert_eq!(*mutex.lock(), 7);
     assert!(serde_json::from_str::<Mutex<u32>>("[]").is_err());
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use consort_machine::{NativeMachine, Thread, at_once};
 use consort_sync::{
-    BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedRwLockReadGuard,
-    MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar, RawRwLock, RwLock,
-    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard,
-    Server, Stack, WaitTimeoutResult,
+    BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedReentrantMutexGuard,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar,
+    RawRwLock, RawThreadId, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
+    RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard, Server, Stack,
+    WaitTimeoutResult,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
         ShmServer,
@@ -46,6 +47,19 @@ fn mutexes() {
     let mutex = lock_api::Mutex::<Raw<Mcs>, _>::new(3);
     let held = std::mem::size_of_val(&mutex); // `Held` is what the guard keeps of a `Raw`
     assert!(held > 0 && *mutex.lock() == 3);
+}
+
+#[test]
+fn reentrant_mutexes() {
+    let mutex = ReentrantMutex::new([1, 2]);
+    let guard: ReentrantMutexGuard<'_, _> = mutex.lock();
+    let second: MappedReentrantMutexGuard<'_, i32> =
+        ReentrantMutexGuard::map(mutex.lock(), |data| &data[1]);
+    assert_eq!(guard[0] + *second, 3);
+    let mutex = lock_api::ReentrantMutex::<Raw<Clh>, RawThreadId, _>::new("a");
+    assert_eq!(*mutex.lock(), "a");
+    let mutex = ReentrantMutex::from(());
+    assert!(format!("{mutex:?} {RawThreadId:?}").contains("()"));
 }
 
 #[test]

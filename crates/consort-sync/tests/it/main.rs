@@ -18,6 +18,7 @@ mod objects;
 mod plugins;
 mod random;
 mod random_delegates;
+mod reentrant;
 mod rw_locks;
 mod schemes;
 mod semaphores;
