@@ -129,6 +129,7 @@ impl<T> Drop for Closures<T> {
 }
 
 /// Executes the closures of a batch, or drops them if the data is poisoned.
+///
 /// # Safety
 /// `closures` comes from [`Batch::deliver`] with this type; no other thread uses the data.
 unsafe fn execute_batch<T>(shared: &SharedData<T>, closures: *mut (), above: *const Frame) {

@@ -66,7 +66,7 @@ impl<S: ServerScheme> Counter<S> {
     /// Runs the server for all threads, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
-    /// When a server already runs.
+    /// When a server already runs, or ran before.
     pub fn run(&self) {
         let Ok(()) = block_on_yielding(self.counter.run(&MACHINE, ObjectPart::Put));
     }

@@ -10,6 +10,8 @@
 //!
 //! A notification reads a single word if the queue is empty. That needs no ordering: a thread that
 //! has to be notified of a change has appended its node before the mutex was taken for that change.
+//!
+//! `QueuedSemaphore` uses it too: its lock takes the place of the mutex.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 

@@ -110,6 +110,9 @@ impl<S: Scheme> WordContainer<Queue<S>> {
     }
 
     /// Creates an empty queue with one scheme for threads that put and one for threads that take.
+    ///
+    /// # Panics
+    /// When a scheme [streams](Scheme::streams) its answers.
     #[must_use]
     pub fn queue_of_two(put: S, take: S) -> Self {
         Self::of(Queue::with_two(&MACHINE, put, take))
@@ -144,7 +147,7 @@ where
     /// Runs the server of a part, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
-    /// When a server of the part already runs.
+    /// When a server of the part already runs, or ran before.
     pub fn run(&self, part: ObjectPart) {
         let Ok(()) = block_on_yielding(self.container.run(&MACHINE, part));
     }
