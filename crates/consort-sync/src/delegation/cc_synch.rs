@@ -14,11 +14,7 @@
 //! In the paper `STATE` is two flags, and the limit on a combiner's operations includes its own.
 //! Cost: two line transfers per request on the combiner.
 
-#![expect(
-    unsafe_code,
-    reason = "links nodes by addresses, and relies on a scheme for exclusive \
-                                 access"
-)]
+#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a scheme")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

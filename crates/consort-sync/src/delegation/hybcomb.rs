@@ -18,11 +18,7 @@
 //! until that is retired, because a thread may add to the `n_ops` of a node that it read long ago.
 //! Such an addition registers no request, so `n_ops` may exceed `MAX_OPS` by any number.
 
-#![expect(
-    unsafe_code,
-    reason = "links nodes by addresses, and relies on a scheme for exclusive \
-                                 access"
-)]
+#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a scheme")]
 
 use std::{
     cell::Cell,

@@ -4,11 +4,7 @@
 //! node. A failed attempt may leave its node in the queue, with the address of the node before it:
 //! the next thread continues there (Scott and Scherer 2001, section 3).
 
-#![expect(
-    unsafe_code,
-    reason = "links nodes by addresses, and relies on a lock for exclusive \
-                                 access"
-)]
+#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

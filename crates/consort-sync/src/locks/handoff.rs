@@ -21,11 +21,7 @@
 //! A thread first tries to exchange 0 for `HELD`: checking first would cost one more transfer of a
 //! line that another thread has written.
 
-#![expect(
-    unsafe_code,
-    reason = "links nodes by addresses, and relies on a lock for exclusive \
-                                 access"
-)]
+#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 
 use std::{
     mem::replace,

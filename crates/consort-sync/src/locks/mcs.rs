@@ -4,11 +4,7 @@
 //! which it waits. Its predecessor clears a word there to hand over the lock. Two words of the line
 //! belong to the lock, the others to the holder.
 
-#![expect(
-    unsafe_code,
-    reason = "links nodes by addresses, and relies on a lock for exclusive \
-                                 access"
-)]
+#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
