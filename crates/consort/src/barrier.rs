@@ -9,7 +9,7 @@
 //! A [`BarrierMember`] is a PE, and its wait is the barrier of its team: the algorithms and their
 //! cost are those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones
 //! form a smaller team after the phase. They need no agreement: each sees which members have
-//! announced their last phase, because it was made before the barrier of that phase.
+//! announced their last phase, because an announcement is made before the barrier of that phase.
 
 mod apart;
 mod arrivals;

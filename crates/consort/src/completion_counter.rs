@@ -12,12 +12,13 @@
 //! the count with acquire sees the data. This is put-with-signal, with the word in its own block of
 //! symmetric memory.
 //!
-//! Cost, on coherent shared memory: two cache lines travel to the receiver for up to 64 bytes in
-//! one line: the line of the data and the line of the counter. The caller decides where the data
+//! Cost, on coherent shared memory: for up to 64 bytes in one line, two cache lines travel to the
+//! receiver, the line of the data and the line of the counter. The caller decides where the data
 //! goes, so the count cannot share its line.
 //!
-//! Left out on purpose: messages that carry data and count in one line, which the receiver, or the
-//! sender in a fence, moves into place. `docs/measured-choices.md` states what they would gain.
+//! Left out on purpose: messages that carry data and count in one line. The receiver would move the
+//! data into place, or the sender in a fence. `docs/measured-choices.md` states what they would
+//! gain.
 
 use std::{fmt, time::Duration};
 

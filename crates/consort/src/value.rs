@@ -1,8 +1,9 @@
 //! Types for calls on values: plain data is passed as it is; `bool`, `char`, `Option`, tuples and
 //! types with `#[derive(Value)]` are packed.
 //!
-//! Only plain data is sent, so everything that arrives can be unpacked. A kind, which the compiler
-//! infers, separates the implementations, because `bytemuck` might make any type plain data.
+//! Only plain data is sent, so everything that arrives can be unpacked. The compiler infers a kind
+//! for each type. Kinds keep the implementations for plain data and for packed types apart, which
+//! could overlap otherwise, because `bytemuck` might make any type plain data.
 
 #![expect(unsafe_code, reason = "declares that a packed tuple is plain data")]
 

@@ -1,4 +1,4 @@
-//! Collectives on places in the memory that peers can access, by offsets from the heap: for
+//! Collectives on places in the memory that peers can access, which are offsets from the heap. For
 //! languages in which any address there may be an operand.
 
 use std::panic::Location;

@@ -1,7 +1,8 @@
 //! Wakes tasks that await requests: one thread of the process sleeps for all of them.
 //!
 //! A task polls its request again after a fraction of the time that it has waited, within limits.
-//! So a long wait takes hardly any processor time, and ends late only by a small fraction.
+//! So a long wait takes hardly any processor time, and ends late by only a small fraction of its
+//! length.
 
 use std::{
     cmp::Reverse,

@@ -11,9 +11,9 @@
 //! | returns | waits for its calls as a blocking call does |
 //! | panics | fails the job, so that its calls end at once; then waits for them |
 //!
-//! A request returns borrows when its call is complete on this PE: an operation passes them on
-//! after its view of the call has been dropped, at the point where a blocking call would return.
-//! Borrows of a lost request or a failed call are gone until the scope ends.
+//! A request returns its borrows when its call is complete on this PE, at the point where a
+//! blocking call would return: the operation drops its view of the call and then passes the borrows
+//! on. The borrows of a dropped request or a failed call are not returned before the scope ends.
 //!
 //! The closure's result and the payloads of panics, in the closure or in operators of its calls,
 //! are values of the program, and dropping them may panic. So all of them are kept until the last

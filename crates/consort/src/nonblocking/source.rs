@@ -1,7 +1,8 @@
 //! The data that a scope's call reads, and its request returns.
 //!
 //! The call holds the reference itself, so nothing else uses an exclusive one meanwhile. Only
-//! references to slices, arrays and vectors are sources: they have the same elements each time.
+//! references to slices, arrays and vectors are sources, because these return the same elements
+//! each time.
 
 /// Consecutive elements that stay where they are.
 pub trait Elements<T> {

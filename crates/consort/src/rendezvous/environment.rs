@@ -1,9 +1,9 @@
 //! Processes that `torchrun` or Slurm's `srun` has started: their ranks, and the name of their job.
 //!
-//! Both launchers describe the job in environment variables. A name that contains what only the
-//! processes of one start have in common is their rendezvous: the port of `torchrun`, with its
-//! count of restarts, or the numbers of Slurm's job and step. Processes that exchange bytes by a name
-//! are on one machine, so a job of several machines is refused at once, instead of after the limit.
+//! Both launchers describe the job in environment variables. The rendezvous is a name that only the
+//! processes of one start have in common. It contains the port of `torchrun` with its count of
+//! restarts, or the numbers of Slurm's job and step. Processes can meet by a name only on one
+//! machine, so a job of several machines is refused at once, instead of after the time limit.
 
 use std::fs;
 

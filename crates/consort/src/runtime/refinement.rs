@@ -3,13 +3,14 @@
 //!
 //! `consort_tuner::online` decides which candidates are tried and how often. This module counts and
 //! times calls. All PEs of a team make the same calls, so their counts agree. They add up their
-//! times in an all-reduce before any decision, so they make the same decision. While a kind of call
-//! rests, its plan is cached like any other, and a call costs as much as without refinement.
+//! times in an all-reduce before any decision, so they make the same decision. A kind of call rests
+//! while no candidate is tried for it: its plan is cached like any other, and a call costs as much
+//! as without refinement.
 //!
-//! A kind is a set of calls that must be equal on all PEs. It is identified by names, not by
-//! addresses, because PEs may make a call at different call sites. Cached plans are found by
-//! addresses, so a PE may have one where another has none. That must not change which candidate
-//! serves a call:
+//! A kind is a set of calls, and all PEs must put the same calls into it. It is identified by
+//! names, not by addresses, because PEs may make a call at different call sites. Cached plans are
+//! found by addresses, so a PE may have one where another has none. That must not change which
+//! candidate serves a call:
 //!
 //! | a call of a kind that rests | is served by |
 //! | --- | --- |
