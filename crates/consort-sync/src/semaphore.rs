@@ -118,7 +118,17 @@ impl Semaphore {
     #[inline]
     pub fn add_permits(&self, count: usize) {
         let available = at_once(self.0.release(&MACHINE, checked(count)));
-        assert!(available <= checked(Self::MAX_PERMITS), "{TOO_MANY}");
+        if available > checked(Self::MAX_PERMITS) {
+            self.take_back(count);
+        }
+    }
+
+    /// Takes permits back that are too many, so that a program that catches the panic does not
+    /// reach the end of the word.
+    #[cold]
+    fn take_back(&self, count: usize) {
+        at_once(self.0.try_acquire(&MACHINE, checked(count)));
+        panic!("{TOO_MANY}");
     }
 }
 

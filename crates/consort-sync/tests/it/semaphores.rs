@@ -1,7 +1,7 @@
 //! Semaphores: how many permits are out at the same time, attempts, time limits, leaked guards.
 
 use std::{
-    panic::catch_unwind,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     thread,
     time::{Duration, Instant},
@@ -122,4 +122,9 @@ fn too_many_permits_are_refused() {
     assert!(catch_unwind(|| Semaphore::new(1).try_acquire_many(most + 1).is_some()).is_err());
     assert!(catch_unwind(|| Semaphore::new(most).add_permits(1)).is_err());
     assert!(Semaphore::new(most).try_acquire_many(most).is_some());
+    let full = Semaphore::new(most);
+    for _ in 0..9 {
+        assert!(catch_unwind(AssertUnwindSafe(|| full.add_permits(most))).is_err());
+        assert_eq!(full.available_permits(), most);
+    }
 }
