@@ -54,7 +54,7 @@ use crate::{
 /// other at the same time.
 ///
 /// An empty region of two threads takes about three transfers of a cache line between their cores,
-/// some hundred nanoseconds, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts threads and
+/// about half a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts threads and
 /// takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the region; each
 /// other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of earlier calls,
 /// persist between regions. So do the teams, symmetric memory and plans in a value that the PE

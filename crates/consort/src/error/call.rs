@@ -137,7 +137,7 @@ impl fmt::Display for CallError {
                     f,
                     "{collective} among {pes} PEs takes {} here and gives {}, all of one \
                      length: the source has {source_len} elements and the target \
-                     {target_len}",
+                     {target_len}; for blocks of other lengths, use `with_counts` or `uneven`",
                     blocks(*contributed),
                     blocks(*received)
                 )
