@@ -11,7 +11,7 @@
 array([3., 3., 3.])
 
 With `processes=True`, the PEs are new processes. `attach` runs a function on processes that
-something else has started.
+something else has started; an `Attachment` keeps their team until it is closed.
 
 `read_results` and `read_wisdom` read the output of the command `consort` as pandas data frames, and
 `plot` draws them.
@@ -19,6 +19,7 @@ something else has started.
 
 from importlib.metadata import version as _version
 
+from ._attachment import Attachment
 from ._consort import Error, Mismatched, PeFailed
 from ._launch import launch
 from ._memory import Memory
@@ -31,6 +32,7 @@ from ._team import Team
 __version__ = _version("consort")
 
 __all__ = [
+    "Attachment",
     "Error",
     "Memory",
     "Mismatched",

@@ -77,7 +77,8 @@ def attach(
         return function(Team(native), *words)
 
     words = tuple(args)
-    result: _Result = _consort.attach(program, words, rank, size, name, all_gather, timeout)
+    place = (rank, size, name, all_gather, timeout)
+    result: _Result = _consort.attach(program, words, *place, False)
     return result
 
 

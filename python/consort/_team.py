@@ -22,7 +22,7 @@ class Team:
 
     All PEs of a team make its calls, in the same order, with the same root, operator, type and
     length; otherwise they get `Mismatched`. Only the thread of its PE uses a team, during `launch`
-    or `attach`.
+    or `attach`; any thread uses that of an `Attachment`, until it is closed.
 
     Calls take arrays of float32, float64, integers of 8 to 64 bits and bool, contiguous in C order.
     They also take numbers, and then return numbers. `out` is an array for the result. Where `out`

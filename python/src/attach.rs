@@ -11,14 +11,18 @@ use pyo3::{
 
 use crate::{
     errors::{exception, rank},
-    launch::run_job,
+    launch::{run_job, run_job_here},
 };
 
 /// Runs `function(team, *arguments)` on this process as PE `rank` of `size`, and returns its
 /// result. The processes find each other by a name, by a function that exchanges bytes, or, without
 /// any of these, by the variables of their launcher. They wait for each other for `timeout` seconds.
+///
+/// The function runs on a new thread while this one looks for signals; or, if `here`, on this
+/// thread, which runs no PE yet.
 #[pyfunction]
-#[pyo3(signature = (function, arguments, rank, size, name, all_gather, timeout))]
+#[pyo3(signature = (function, arguments, rank, size, name, all_gather, timeout, here))]
+#[expect(clippy::too_many_arguments, reason = "those of the Python function")]
 pub(crate) fn attach(
     function: Bound<'_, PyAny>,
     arguments: Bound<'_, PyTuple>,
@@ -27,6 +31,7 @@ pub(crate) fn attach(
     name: Option<String>,
     all_gather: Option<Py<PyAny>>,
     timeout: f64,
+    here: bool,
 ) -> PyResult<Py<PyAny>> {
     let (rank, size, rendezvous) = match (rank, size, name, all_gather) {
         (Some(rank), Some(size), Some(name), None) => place(rank, size, Rendezvous::name(name))?,
@@ -46,7 +51,8 @@ pub(crate) fn attach(
         }
     };
     let job = Job::processes(rank, size, rendezvous.timeout(limit));
-    let mut results = run_job(job, size, function, arguments)?;
+    let run = if here { run_job_here } else { run_job };
+    let mut results = run(job, size, function, arguments)?;
     Ok(results.remove(0))
 }
 

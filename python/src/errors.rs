@@ -44,11 +44,15 @@ pub(crate) fn message(error: &consort::Error) -> String {
     })
 }
 
-/// Returns the exception for an error.
+/// Returns the exception for an error. If a PE has failed, `pe_rank` is its rank.
 pub(crate) fn exception(error: &consort::Error) -> PyErr {
     let message = message(error);
     match error {
-        consort::Error::PeFailed { .. } => PeFailed::new_err(message),
+        consort::Error::PeFailed { rank, .. } => {
+            let raised = PeFailed::new_err(message);
+            Python::attach(|py| raised.value(py).setattr("pe_rank", rank.0))
+                .map_or_else(|failed| failed, |()| raised)
+        }
         consort::Error::Mismatched(_) => Mismatched::new_err(message),
         consort::Error::Memory(_) => PyMemoryError::new_err(message),
         consort::Error::Call(

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Job, JobBuilder, Rank};
+use consort::{Job, JobBuilder, Rank, Results};
 use pyo3::{
     exceptions::PyKeyboardInterrupt,
     ffi::PyThreadState_SetAsyncExc,
@@ -103,11 +103,7 @@ pub(crate) fn run_job(
     let (send, mut receive) = sync_channel(1);
     let of_pes = Arc::clone(&told);
     let launching = move || {
-        let ended = job.named("consort").try_run(|pe| {
-            Running::run(number, pe, || {
-                run(pe.world().rank(), number, &function, &arguments, &of_pes)
-            })
-        });
+        let ended = run_pes(job, number, &function, &arguments, &of_pes);
         // The caller may have stopped waiting.
         drop(send.send(ended));
     };
@@ -138,6 +134,35 @@ pub(crate) fn run_job(
         Ok(results) => Ok(results.into_vec()),
         Err(cause) => Err(failure(py, cause, &told, pes)),
     }
+}
+
+/// As [`run_job`], for a job whose only PE in this process runs on the calling thread. Signals are
+/// left to the main thread.
+pub(crate) fn run_job_here(
+    job: JobBuilder,
+    pes: usize,
+    function: Bound<'_, PyAny>,
+    arguments: Bound<'_, PyTuple>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let py = function.py();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let told = Mutex::new(Told::default());
+    let (function, arguments) = (function.unbind(), arguments.unbind());
+    let ended = py.detach(|| run_pes(job, number, &function, &arguments, &told));
+    ended.map(Results::into_vec).map_err(|cause| failure(py, cause, &told, pes))
+}
+
+/// Runs the function on the PEs of this process, and waits until those of all processes have ended.
+fn run_pes(
+    job: JobBuilder,
+    launch: u64,
+    function: &Py<PyAny>,
+    arguments: &Py<PyTuple>,
+    told: &Mutex<Told>,
+) -> Result<Results<Py<PyAny>>, Cause> {
+    job.named("consort").try_run(|pe| {
+        Running::run(launch, pe, || run(pe.world().rank(), launch, function, arguments, told))
+    })
 }
 
 /// Runs the function as one PE.

@@ -4,7 +4,7 @@
 //! object has two numbers: that of its launch, and its index here. The thread that uses it looks up
 //! both. On another thread, or after the launch, they are invalid.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use consort::{Pe, Rank, Team};
 use pyo3::prelude::*;
@@ -37,10 +37,14 @@ pub(crate) trait Allocation {
     fn quiet(&self) -> consort::Result<()>;
 }
 
+/// Fails the PE's job for a reason, from any thread.
+pub(crate) type Fail = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The state of a PE while its program runs.
 pub(crate) struct Running {
     /// The number of the launch, unique in the process.
     launch: u64,
+    pub(crate) fail: Fail,
     /// The world, and the teams that were made from it.
     pub(crate) teams: RefCell<Vec<Team>>,
     /// Nonblocking calls whose results have not been taken.
@@ -68,6 +72,7 @@ impl Running {
     pub(crate) fn run<R>(launch: u64, pe: &Pe, program: impl FnOnce() -> R) -> R {
         let running = Self {
             launch,
+            fail: Arc::new(pe.failing()),
             teams: RefCell::new(vec![pe.world().clone()]),
             requests: RefCell::default(),
             memory: RefCell::default(),

@@ -1,5 +1,7 @@
 //! The Python class of a team: a number.
 
+use std::sync::Arc;
+
 use pyo3::{prelude::*, types::PyAny};
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
     memory::{self, Memory},
     messages,
     requests::{self, Request},
-    running::{call, here},
+    running::{Fail, call, here},
 };
 
 /// A team, on one of its PEs.
@@ -22,6 +24,7 @@ pub(crate) struct Team {
     /// The number of PEs.
     #[pyo3(get)]
     size: usize,
+    fail: Fail,
 }
 
 impl Team {
@@ -33,7 +36,8 @@ impl Team {
     fn at(launch: u64, index: usize) -> PyResult<Self> {
         here(launch, |running| {
             let team = running.teams.borrow()[index].clone();
-            Ok(Self { launch, index, rank: team.rank().0, size: team.size() })
+            let fail = Arc::clone(&running.fail);
+            Ok(Self { launch, index, rank: team.rank().0, size: team.size(), fail })
         })
     }
 }
@@ -149,6 +153,11 @@ impl Team {
     /// Frees the team's memory.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         call(py, self.launch, self.index, |team, _| team.clone().free())
+    }
+
+    /// Fails the job for a reason, from any thread. A call that waits, on any PE, raises an error.
+    fn fail(&self, py: Python<'_>, reason: &str) {
+        py.detach(|| (self.fail)(reason));
     }
 
     fn __repr__(&self) -> String {

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -460,3 +461,159 @@ def is_running(process):
             return file.read().rsplit(")")[-1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def attachments(program, name, pes=2):
+    """Runs `program(attachment)` in forked processes, and returns the outcomes."""
+
+    def call(rank):
+        with consort.Attachment(rank, pes, name) as attached:
+            return program(attached)
+
+    return outcomes(*[lambda rank=rank: call(rank) for rank in range(pes)])
+
+
+def test_attachment_keeps_its_team(name):
+    def program(attached):
+        assert (attached.team.rank, attached.team.size) in [(0, 3), (1, 3), (2, 3)]
+        results = [work(attached.team), attached.run(work), attached.run(work)]
+        with pytest.raises(ValueError, match="PE 7 is not in the team"):
+            attached.team.broadcast(1, root=7)
+        return [*results, work(attached.team)]
+
+    assert attachments(program, name, pes=3) == [[6] * 4] * 3
+
+
+def test_threads_share_an_attachment(name):
+    def program(attached):
+        def add():
+            pending = [
+                attached.team.start_send([each], 1 - attached.team.rank) for each in range(9)
+            ]
+            for each in pending:
+                each.wait()
+
+        thread = threading.Thread(target=add)
+        thread.start()
+        received = [
+            attached.team.receive(np.zeros(1, int), 1 - attached.team.rank)[0] for _ in "9" * 9
+        ]
+        thread.join()
+        return [int(each) for each in received]
+
+    assert attachments(program, name) == [list(range(9))] * 2
+
+
+def test_calls_progress_while_the_thread_of_an_attachment_is_idle(name):
+    def idle(attached):
+        request = attached.team.start_all_reduce(np.full(100_000, attached.team.rank + 1))
+        deadline = time.monotonic() + 60
+        while attached._thread._polls and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert not attached._thread._polls
+        return int(request.wait()[0])
+
+    assert attachments(idle, name) == [3, 3]
+
+
+def test_exception_in_an_attachment_is_an_error_on_the_others(name):
+    def program(attached):
+        if attached.team.rank == 1:
+            raise LookupError("nothing there")
+        attached.team.barrier()
+
+    follows, first = attachments(program, name)
+    assert type(first) is LookupError
+    assert (type(follows), follows.pe_rank) == (consort.PeFailed, 1)
+    assert str(follows) == "PE 1 failed: LookupError: nothing there"
+
+
+def test_killed_process_is_an_error_in_an_attachment(name):
+    def call(rank):
+        with consort.Attachment(rank, 2, name) as attached:
+            attached.team.barrier()
+            if rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            attached.team.barrier()
+
+    both = [begin(lambda rank=rank: call(rank)) for rank in range(2)]
+    error = both[0][1].recv()
+    assert isinstance(error, consort.PeFailed) and error.pe_rank == 1
+    for one in both:
+        end(*one)
+
+
+def test_attachment_that_is_closed_early_is_a_mismatch(name):
+    def program(attached):
+        if attached.team.rank == 0:
+            attached.team.barrier()
+
+    for error in attachments(program, name):
+        assert isinstance(error, consort.Mismatched)
+        assert str(error).startswith("PE 1 finished while PE 0 waits for it in barrier()")
+
+
+def test_closed_attachment_refuses_calls(name):
+    attached = consort.Attachment(0, 1, name)
+    team = attached.team
+    memory, request = team.symmetric(4), team.start_all_reduce(1)
+    assert repr(attached) == "<consort.Attachment: PE 0 of 1>"
+    (error,) = outcomes(team.barrier)
+    assert isinstance(error, consort.Error) and "forked from a PE" in str(error)
+    attached.close()
+    attached.close()
+    for call in (team.barrier, lambda: memory.get(0), request.wait, lambda: attached.run(work)):
+        with pytest.raises(consort.Error, match="the attachment is closed"):
+            call()
+    assert consort.attach(work, 0, 1, name) == 1, "the name is free again"
+    with pytest.raises(consort.Error, match="PE 1 did not come within 200ms"):
+        consort.Attachment(0, 2, name, timeout=0.2)
+    with pytest.raises(ValueError, match="attach needs a rank"):
+        consort.Attachment(0)
+
+
+#: A process with an attachment that the end of the interpreter closes.
+LEAVES = """
+    import consort, os, sys
+    attached = consort.Attachment({rank}, 2, {name!r})
+    print(attached.team.all_reduce(1), flush=True)
+"""
+
+
+def test_end_of_the_interpreter_closes_an_attachment(name):
+    both = [start(LEAVES.format(rank=rank, name=name)) for rank in range(2)]
+    assert [one.communicate(timeout=60) for one in both] == [("2\n", "")] * 2
+    assert [one.returncode for one in both] == [0, 0]
+    texts = [
+        LEAVES + "    raise LookupError('nothing there')",
+        LEAVES + "    attached.team.barrier()",
+    ]
+    both = [start(text.format(rank=rank, name=name)) for rank, text in enumerate(texts)]
+    for one in both:
+        assert one.communicate(timeout=60)[1].endswith("LookupError: nothing there\n")
+
+
+def test_ctrl_c_interrupts_a_call_of_an_attachment(name):
+    waits = """
+    import numpy, time
+    team = attached.team
+    try:
+        with attached:
+            print("waits", flush=True)
+            if team.rank == 0:
+                team.receive(numpy.zeros(1), 1)
+            while True:
+                team.progress()
+                time.sleep(0.01)
+    except BaseException as error:
+        print(type(error).__name__, error)
+    """
+    both = [start((LEAVES + waits).format(rank=rank, name=name)) for rank in range(2)]
+    for one in both:
+        assert [one.stdout.readline() for _ in range(2)] == ["2\n", "waits\n"]
+    both[0].send_signal(signal.SIGINT)
+    outs = [one.communicate(timeout=60) for one in both]
+    assert outs == [
+        ("KeyboardInterrupt \n", ""),
+        ("PeFailed PE 0 failed: KeyboardInterrupt\n", ""),
+    ]
