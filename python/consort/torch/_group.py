@@ -1,0 +1,508 @@
+"""A group of processes, as `torch.distributed` uses it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from .. import _consort
+from .._pe_thread import PeThread
+from ._messages import Messages, Receive
+from ._tensors import (
+    Target,
+    check,
+    check_alike,
+    check_type,
+    is_average,
+    operator,
+    source,
+)
+from ._work import Work
+
+#: A call of a group's thread.
+_Call = Callable[[_consort.Team], None]
+
+
+class ProcessGroup(dist.ProcessGroup):
+    """A group of processes whose collectives are those of Consort.
+
+    A thread makes the collectives of the group one after the other, in the order in which the
+    program starts them. Another thread sends and receives, so that neither waits for the other. A
+    call uses the memory of its tensors. Tensors that are not contiguous are copied, and float16 and
+    bfloat16 are combined as float32. A list of tensors is copied, because a team's calls take
+    blocks that follow each other.
+    """
+
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._name = ""
+        self._place = (rank, size)
+        self._limit = timeout.total_seconds()
+        self._threads: list[PeThread] = []
+        try:
+            for name in ("calls", "messages"):
+                exchange = _Exchange(store, name, rank, size, timeout)
+                self._threads.append(PeThread(rank, size, None, exchange, self._limit))
+            self._messages: Messages = self._threads[1].call(Messages, self._threads[1])
+        except BaseException:
+            self.shutdown()
+            raise
+
+    def getBackendName(self) -> str:
+        return "consort"
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    # The property of the base class is that of a backend in C++.
+    group_name = property(getGroupName)
+
+    def rank(self) -> int:
+        return self._place[0]
+
+    def size(self) -> int:
+        return self._place[1]
+
+    def _get_backend(self, device: torch.device) -> ProcessGroup:
+        return self
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Limits the time of later calls."""
+        self._limit = timeout.total_seconds()
+
+    def shutdown(self) -> None:
+        """Leaves the group when the started calls are complete, and does not wait for others."""
+        for thread in self._threads:
+            thread.leave()
+
+    def abort(self) -> None:
+        """Fails the group: calls that wait, on any process, raise `consort.PeFailed`."""
+        for thread in self._threads:
+            thread.fail("it has aborted the process group")
+        self.shutdown()
+
+    def __del__(self) -> None:
+        # Threads that are left end with the interpreter.
+        self.shutdown()
+
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
+        _one(tensors)
+        return self.allreduce_coalesced(tensors, opts)
+
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
+        op = (opts or dist.AllreduceOptions()).reduceOp
+        names = [_operator(op, tensor) for tensor in tensors]
+
+        def call(native: _consort.Team) -> None:
+            for name, tensor in zip(names, tensors, strict=True):
+                target = Target(tensor, combined=True)
+                native.collective("all_reduce", None, target.array, name)
+                target.finish(self._divisor(op))
+
+        return self._start("all_reduce", tensors, call)
+
+    def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
+        tensor, op, root = _one(tensors), opts.reduceOp, opts.rootRank
+        name = _operator(op, tensor)
+
+        def call(native: _consort.Team) -> None:
+            given = source(tensor, combined=True)
+            if native.rank != root:
+                native.collective("reduce", given, None, name, root)
+                return
+            target = Target(tensor, combined=True)
+            native.collective("reduce", given.copy(), target.array, name, root)
+            target.finish(self._divisor(op))
+
+        return self._start("reduce", tensors, call)
+
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
+        tensor, root = _one(tensors), opts.rootRank
+
+        def call(native: _consort.Team) -> None:
+            if native.rank == root:
+                native.collective("broadcast", source(tensor), None, None, root)
+                return
+            target = Target(tensor)
+            native.collective("broadcast", None, target.array, None, root)
+            target.finish()
+
+        return self._start("broadcast", tensors, call)
+
+    def allgather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        given, received = _one(inputs), _only(outputs)
+        self._check_blocks(received, given)
+
+        def call(native: _consort.Team) -> None:
+            _gather_in(native, "all_gather", given, received)
+
+        return self._start("all_gather", outputs, call)
+
+    def allgather_coalesced(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        blocks = [[of_rank[index] for of_rank in outputs] for index in range(len(inputs))]
+        for given, received in zip(inputs, blocks, strict=True):
+            self._check_blocks(received, given)
+
+        def call(native: _consort.Team) -> None:
+            for given, received in zip(inputs, blocks, strict=True):
+                _gather_in(native, "all_gather", given, received)
+
+        return self._start("all_gather", outputs, call)
+
+    def _allgather_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Work:
+        return self.allgather_into_tensor_coalesced([output], [given], opts)
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        for output, given in zip(outputs, inputs, strict=True):
+            self._check_whole(output, given)
+
+        def call(native: _consort.Team) -> None:
+            for output, given in zip(outputs, inputs, strict=True):
+                _move(native, "all_gather", source(given), Target(output))
+
+        return self._start("all_gather", outputs, call)
+
+    def gather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
+    ) -> Work:
+        given, root = _one(inputs), opts.rootRank
+        received = _only(outputs) if self.rank() == root else []
+        if self.rank() == root:
+            self._check_blocks(received, given)
+
+        def call(native: _consort.Team) -> None:
+            if native.rank == root:
+                _gather_in(native, "gather", given, received, root)
+            else:
+                native.collective("gather", source(given), None, None, root)
+
+        return self._start("gather", outputs, call)
+
+    def scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
+    ) -> Work:
+        output, root = _one(outputs), opts.rootRank
+        given = _only(inputs) if self.rank() == root else []
+        if self.rank() == root:
+            self._check_blocks(given, output)
+
+        def call(native: _consort.Team) -> None:
+            blocks = np.concatenate([source(each) for each in given]) if given else None
+            target = Target(output)
+            native.collective("scatter", blocks, target.array, None, root)
+            target.finish()
+
+        return self._start("scatter", outputs, call)
+
+    def reduce_scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
+    ) -> Work:
+        output, given = _one(outputs), _only(inputs)
+        self._check_blocks(given, output)
+        op = (opts or dist.ReduceScatterOptions()).reduceOp
+        name = _operator(op, output)
+
+        def call(native: _consort.Team) -> None:
+            blocks = np.concatenate([source(each, combined=True) for each in given])
+            target = Target(output, combined=True)
+            _move(native, "reduce_scatter", blocks, target, name, self._divisor(op))
+
+        return self._start("reduce_scatter", outputs, call)
+
+    def _reduce_scatter_base(
+        self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
+    ) -> Work:
+        return self.reduce_scatter_tensor_coalesced([output], [given], opts)
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        op = (opts or dist.ReduceScatterOptions()).reduceOp
+        names = [_operator(op, output) for output in outputs]
+        for output, given in zip(outputs, inputs, strict=True):
+            self._check_whole(given, output)
+
+        def call(native: _consort.Team) -> None:
+            for output, given, name in zip(outputs, inputs, names, strict=True):
+                blocks, target = source(given, combined=True), Target(output, combined=True)
+                _move(native, "reduce_scatter", blocks, target, name, self._divisor(op))
+
+        return self._start("reduce_scatter", outputs, call)
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        given: torch.Tensor,
+        output_lengths: list[int],
+        lengths: list[int],
+        opts: Any = None,
+    ) -> Work:
+        for tensor in (output, given):
+            check(tensor)
+        check_type(output, given)
+        if not output_lengths and not lengths and output.numel() == given.numel():
+            self._check_divisible(given)
+
+            def call(native: _consort.Team) -> None:
+                _move(native, "all_to_all", source(given), Target(output))
+
+        else:
+            ends = [self._ends(output, output_lengths), self._ends(given, lengths)]
+
+            def call(native: _consort.Team) -> None:
+                target, blocks = Target(output), source(given)
+                if np.may_share_memory(blocks, target.array):
+                    blocks = blocks.copy()
+                received, sent = (
+                    np.split(array, [end * array.size // max(of[-1], 1) for end in of[:-1]])
+                    for array, of in zip((target.array, blocks), ends, strict=True)
+                )
+                _exchange(native, sent, received)
+                target.finish()
+
+        return self._start("all_to_all", [output], call)
+
+    def alltoall(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        self._check_number(outputs)
+        self._check_number(inputs)
+        for tensor in (*outputs, *inputs):
+            check(tensor)
+            check_type(tensor, inputs[0])
+
+        def call(native: _consort.Team) -> None:
+            targets = [Target(output) for output in outputs]
+            arrays = [target.array for target in targets]
+            blocks = [source(each) for each in inputs]
+            if any(np.may_share_memory(one, other) for one in blocks for other in arrays):
+                blocks = [block.copy() for block in blocks]
+            _exchange(native, blocks, arrays)
+            for target in targets:
+                target.finish()
+
+        return self._start("all_to_all", outputs, call)
+
+    def gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any) -> Work:
+        root = opts.rootRank
+        check(given)
+        if self.rank() == root:
+            self._check_whole(output, given)
+
+        def call(native: _consort.Team) -> None:
+            if native.rank == root:
+                _move(native, "gather", source(given), Target(output), root=root)
+            else:
+                native.collective("gather", source(given), None, None, root)
+
+        return self._start("gather", [output], call)
+
+    # Torch 2.15 has these names.
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    all_to_all_single = alltoall_base
+    gather_into_tensor = gather_single
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    def barrier(self, opts: Any = None) -> Work:
+        return self._start("barrier", [], lambda native: native.barrier())
+
+    def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Work:
+        tensor = _one(tensors)
+        self._check_peer(to)
+        work = Work(self._threads[1], "send", self._limit, tensors)
+
+        def task() -> None:
+            self._messages.send(source(tensor).view(np.uint8), to, tag, work)
+
+        return self._post(work, task)
+
+    def recv(self, tensors: list[torch.Tensor], origin: int, tag: int = 0) -> Work:
+        self._check_peer(origin)
+        return self._receive(_one(tensors), origin, tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Work:
+        return self._receive(_one(tensors), None, tag)
+
+    def _receive(self, tensor: torch.Tensor, origin: int | None, tag: int) -> Work:
+        work = Work(self._threads[1], "receive", self._limit, [tensor])
+        return self._post(work, lambda: self._messages.receive(Receive(origin, tag, tensor, work)))
+
+    def _start(self, name: str, tensors: Any, call: _Call) -> Work:
+        """Starts a call, whose result are these tensors."""
+        thread = self._threads[0]
+        work = Work(thread, name, self._limit, tensors)
+
+        def task() -> None:
+            call(thread.native)
+            work.complete()
+
+        return self._post(work, task)
+
+    @staticmethod
+    def _post(work: Work, task: Callable[[], None]) -> Work:
+        """Runs a task for a work on its thread."""
+
+        def run() -> None:
+            try:
+                task()
+            except Exception as error:
+                work.fail(error)
+
+        work.thread.post(run)
+        return work
+
+    def _divisor(self, op: Any) -> int:
+        return self.size() if is_average(op) else 1
+
+    def _check_number(self, tensors: Sequence[torch.Tensor]) -> None:
+        if len(tensors) != self.size():
+            raise ValueError(
+                f"the call takes a tensor for each of {self.size()} processes, not {len(tensors)}"
+            )
+
+    def _check_blocks(self, blocks: list[torch.Tensor], like: torch.Tensor) -> None:
+        self._check_number(blocks)
+        check(like)
+        check_alike(blocks, like)
+
+    def _check_whole(self, whole: torch.Tensor, block: torch.Tensor) -> None:
+        check(whole)
+        check(block)
+        check_type(whole, block)
+        if whole.numel() != block.numel() * self.size():
+            raise ValueError(
+                f"a tensor of {whole.numel()} elements is not that of {self.size()} processes with "
+                f"{block.numel()} elements each"
+            )
+
+    def _check_divisible(self, tensor: torch.Tensor) -> None:
+        rows = tensor.size(0) if tensor.dim() > 0 else 1
+        if rows % self.size() != 0:
+            raise ValueError(f"{rows} rows cannot be divided among {self.size()} processes")
+
+    def _check_peer(self, peer: int) -> None:
+        if not 0 <= peer < self.size() or peer == self.rank():
+            raise ValueError(f"process {peer} is not another one of {self.size()} processes")
+
+    def _ends(self, tensor: torch.Tensor, lengths: list[int]) -> list[int]:
+        """Returns where the blocks of a tensor end, in rows."""
+        rows = tensor.size(0) if tensor.dim() > 0 else 1
+        if not lengths:
+            self._check_divisible(tensor)
+            lengths = [rows // self.size()] * self.size()
+        if len(lengths) != self.size() or sum(lengths) != rows or min(lengths) < 0:
+            raise ValueError(
+                f"the lengths {lengths} do not divide {rows} rows among {self.size()} processes"
+            )
+        return list(itertools.accumulate(lengths))
+
+
+class _Exchange:
+    """Exchanges the bytes of the processes by their store."""
+
+    def __init__(
+        self, store: dist.Store, name: str, rank: int, size: int, timeout: timedelta
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._rank = rank
+        self._size = size
+        self._timeout = timeout
+        self._round = 0
+
+    def __call__(self, own: bytes) -> list[bytes]:
+        keys = [f"consort/{self._name}/{self._round}/{rank}" for rank in range(self._size)]
+        self._round += 1
+        self._store.set(keys[self._rank], own.hex())
+        try:
+            self._store.wait(keys, self._timeout)
+        except Exception:
+            missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+            if not missing:
+                raise
+            raise TimeoutError(f"processes {missing} did not come") from None
+        return [bytes.fromhex(self._store.get(key).decode()) for key in keys]
+
+
+def _one(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """Returns the only tensor of a process."""
+    if len(tensors) != 1:
+        raise ValueError(f"the call takes one tensor of each process, not {len(tensors)}")
+    check(tensors[0])
+    return tensors[0]
+
+
+def _only(lists: list[list[torch.Tensor]]) -> list[torch.Tensor]:
+    """Returns the only list of tensors of a process."""
+    if len(lists) != 1:
+        raise ValueError(f"the call takes one list of tensors of each process, not {len(lists)}")
+    return lists[0]
+
+
+def _operator(op: Any, tensor: torch.Tensor) -> str:
+    check(tensor)
+    return operator(op, tensor.dtype)
+
+
+def _move(
+    native: _consort.Team,
+    call: str,
+    given: np.ndarray,
+    target: Target,
+    name: str | None = None,
+    divisor: int = 1,
+    root: int = 0,
+) -> None:
+    """Makes a call on arrays that may overlap."""
+    if np.may_share_memory(given, target.array):
+        given = given.copy()
+    native.collective(call, given, target.array, name, root)
+    target.finish(divisor)
+
+
+def _gather_in(
+    native: _consort.Team,
+    call: str,
+    tensor: torch.Tensor,
+    received: list[torch.Tensor],
+    root: int = 0,
+) -> None:
+    """Gathers tensors in a list."""
+    given = source(tensor)
+    gathered = np.empty((native.size, given.size), given.dtype)
+    native.collective(call, given, gathered.reshape(-1), None, root)
+    for output, block in zip(received, gathered, strict=True):
+        target = Target(output)
+        target.array[:] = block
+        target.finish()
+
+
+def _exchange(native: _consort.Team, sent: list[np.ndarray], received: list[np.ndarray]) -> None:
+    """Sends a block to each process, and receives one from each. Their lengths may differ."""
+    rank, size = native.rank, native.size
+    if sent[rank].size != received[rank].size:
+        raise ValueError(
+            f"a process sends itself {sent[rank].size} elements, and receives "
+            f"{received[rank].size}: the lengths must be equal"
+        )
+    received[rank][:] = sent[rank]
+    for step in range(1, size):
+        to, origin = (rank + step) % size, (rank - step) % size
+        native.send_receive(sent[to], to, received[origin], origin)
