@@ -26,10 +26,10 @@ class Attachment:
     ...     int(attached.team.all_reduce(7))
     7
 
-    A thread of its own makes the calls, so any thread of this process may use the team; calls of
-    several threads wait for each other. A call takes some tens of microseconds more than in
-    `attach`. `run` makes several calls for this price. Nonblocking calls progress while the program
-    does something else. Ctrl-C raises `KeyboardInterrupt` in a call that waits.
+    A separate thread makes the calls, so any thread of this process may use the team; calls of
+    several threads wait for each other. A call changes threads twice, so short calls take longer
+    than in `attach`; `run` changes threads once for several calls. Nonblocking calls progress while
+    the program does something else. Ctrl-C raises `KeyboardInterrupt` in a call that waits.
 
     `close` waits until all processes have closed theirs; so does the end of the interpreter. At the
     end of a `with` statement that raises an exception, and when an exception ends the interpreter,
