@@ -175,9 +175,9 @@ static void fails_with(void *(*other)(void *), int (*call)(consort_team *), int 
     consort_options options = CONSORT_OPTIONS;
     options.join_timeout_s = other ? 0 : 0.05;
     CHECK(consort_job_create(2, &options, &job) == CONSORT_OK);
+    CHECK(consort_join(job, 0, &pe) == CONSORT_OK); /* before the other fails the job */
     if (other)
         CHECK(pthread_create(&thread, NULL, other, job) == 0);
-    CHECK(consort_join(job, 0, &pe) == CONSORT_OK);
     FAILS(call(consort_world(pe)), code, text);
     FAILS(consort_leave(pe), code, text);
     FAILS(consort_join(job, 0, &pe), code, text);
