@@ -92,3 +92,19 @@ impl Drop for Sleeper<'_> {
         self.sleepers.0.fetch_sub(1, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Models cannot see this, because each check fences there.
+    #[test]
+    fn senders_that_fence_go_to_the_parker_each_time() {
+        let (sleepers, parker) = (Sleepers::default(), Parker::default());
+        assert!(!sleepers.any());
+        sleepers.let_senders_fence();
+        assert!(sleepers.any());
+        drop(sleepers.announce(&parker, true, Scope::Process));
+        assert!(sleepers.any());
+    }
+}

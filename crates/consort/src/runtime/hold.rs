@@ -252,3 +252,32 @@ impl Deref for CallState {
         self.owner.state(self.number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Job;
+
+    /// If handles on a freed team counted, or their drops, the next team of its state would end too
+    /// late or too early.
+    #[test]
+    fn reused_state_counts_only_handles_on_its_team() {
+        let ended = Job::threads(1).without_wisdom().run(|pe| {
+            let freed = pe.world().split(Some(0), 0)?.expect("a colour");
+            freed.clone().free()?;
+            let next = pe.world().split(Some(0), 0)?.expect("a colour");
+            assert_eq!(next.state.number(), freed.state.number());
+            let state = pe.state().owner().state(next.state.number());
+            drop(freed.clone());
+            assert!(state.has_handles());
+            let clones = [freed.clone(), next.clone()];
+            drop(next);
+            assert!(state.has_handles());
+            let [of_freed, of_next] = clones;
+            drop((freed, of_next));
+            assert!(!state.has_handles());
+            drop(of_freed);
+            Ok(())
+        });
+        assert_eq!(ended.map(drop), Ok(()));
+    }
+}

@@ -6,10 +6,11 @@ use std::{
     error,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread::{self, ThreadId},
+    time::Instant,
 };
 
 use consort::{
@@ -444,6 +445,88 @@ fn kept_values_end_with_a_failed_region_and_with_the_pool() {
         assert_eq!(COUNTED.load(Relaxed), 3);
         drop(pool);
         assert_eq!(COUNTED.load(Relaxed), 0);
+    });
+}
+
+/// Notes the answer of its PE's world when it is dropped.
+struct Asks(Team);
+
+static ANSWERS: Mutex<Vec<Option<Error>>> = Mutex::new(Vec::new());
+
+impl Asks {
+    /// Makes a PE keep such a value.
+    fn keep(pe: &Pe) -> Result<()> {
+        pe.keep(|pe| Ok(Self(pe.world().clone()))).map(drop)
+    }
+}
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        ANSWERS.lock().expect("no panic").push(self.0.barrier().err());
+    }
+}
+
+/// When a program fails, what its PEs have kept is dropped before they leave the job: its handles
+/// return the job's error.
+#[test]
+fn kept_values_end_before_a_failed_pe_leaves() {
+    let failed = |answer: &Option<Error>| matches!(answer, Some(Error::PeFailed { .. }));
+    alone(LIMIT, move || {
+        let ended = Job::threads(2).without_wisdom().run(|pe| {
+            Asks::keep(pe)?;
+            Err::<(), _>(Error::JobFailed)
+        });
+        assert!(ended.is_err());
+        let answers = std::mem::take(&mut *ANSWERS.lock().expect("no panic"));
+        assert!(answers.len() == 2 && answers.iter().all(failed), "{answers:?}");
+        // A panic ends the program of a thread that has joined.
+        let job = Job::threads(1).without_wisdom().build().unwrap();
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            let pe = job.join().unwrap();
+            Asks::keep(&pe).unwrap();
+            panic!("as planned");
+        }));
+        assert!(panic.is_err());
+        let answers = std::mem::take(&mut *ANSWERS.lock().expect("no panic"));
+        assert!(answers.len() == 1 && answers.iter().all(failed), "{answers:?}");
+    });
+}
+
+/// Starts a call that only PE 0 of two makes. Its operator has the token.
+fn start_alone(pe: &Pe, token: &Arc<()>) -> Result<()> {
+    let token = Arc::clone(token);
+    let adds = move |one: u64, other: u64| {
+        let _held = &token;
+        one + other
+    };
+    pe.world().start(vec![1]).all_reduce(adds).map(drop)
+}
+
+/// When a program fails, its PE drops its pending calls, although the job still exists.
+#[test]
+fn pending_calls_end_with_a_failed_pe() {
+    alone(LIMIT, || {
+        let token = Arc::new(());
+        let failed = Job::threads(2).without_wisdom().run(|pe| {
+            if pe.world().rank() == Rank(0) {
+                start_alone(pe, &token)?;
+                return Err(Error::JobFailed);
+            }
+            let begun = Instant::now();
+            while pe.world().progress().is_ok() || Arc::strong_count(&token) > 1 {
+                assert!(begun.elapsed() < LIMIT / 2, "PE 0 still has its call");
+            }
+            Ok(())
+        });
+        assert!(matches!(failed, Err(Error::JobFailed)), "{failed:?}");
+        let job = Job::threads(2).without_wisdom().build().unwrap();
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            let pe = job.join().unwrap();
+            start_alone(&pe, &token).unwrap();
+            panic!("as planned");
+        }));
+        assert!(panic.is_err());
+        assert_eq!(Arc::strong_count(&token), 1);
     });
 }
 

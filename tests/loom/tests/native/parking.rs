@@ -49,18 +49,28 @@ impl Parking for Parker {
     }
 }
 
-/// A parker and the job's count of sleepers, which senders check instead.
-#[derive(Default)]
-struct Counted {
+/// A parker and the job's count of sleepers, which senders check instead. With `FENCES`, they find
+/// a sleeper each time, and fence at the parker.
+struct Counted<const FENCES: bool> {
     parker: Parker,
     sleepers: Sleepers,
 }
 
-impl Parking for Counted {
+impl<const FENCES: bool> Default for Counted<FENCES> {
+    fn default() -> Self {
+        let sleepers = Sleepers::default();
+        if FENCES {
+            sleepers.let_senders_fence();
+        }
+        Self { parker: Parker::default(), sleepers }
+    }
+}
+
+impl<const FENCES: bool> Parking for Counted<FENCES> {
     type Epoch<'p> = Sleeper<'p>;
 
     fn prepare(&self) -> Sleeper<'_> {
-        self.sleepers.announce(&self.parker, false, Scope::Process)
+        self.sleepers.announce(&self.parker, FENCES, Scope::Process)
     }
 
     fn cancel<'p>(&'p self, sleeper: Sleeper<'p>) {
@@ -171,7 +181,8 @@ fn one_message<P: Parking>(looks_again: bool) {
 #[test]
 fn a_message_wakes_the_sleeper() {
     one_message::<Parker>(true);
-    one_message::<Counted>(true);
+    one_message::<Counted<false>>(true);
+    one_message::<Counted<true>>(true);
     one_message::<Fencing<true, true>>(true);
 }
 
@@ -227,8 +238,36 @@ fn two_sleepers<P: Parking>() {
 #[test]
 fn a_message_wakes_all_sleepers() {
     two_sleepers::<Parker>();
-    two_sleepers::<Counted>();
+    two_sleepers::<Counted<false>>();
+    two_sleepers::<Counted<true>>();
     two_sleepers::<Fencing<true, true>>();
+}
+
+/// The PE sleeps until a second message arrives, and its helper until the first one does. The helper
+/// may withdraw its announcement after the first wake-up, when the PE has announced its next sleep.
+fn sleepers_of_two_messages<P: Parking>() {
+    loom::model(|| {
+        let pe = Arc::new(Pe::<P>::default());
+        let of_helper = Arc::clone(&pe);
+        let helper = spawn(move || {
+            of_helper.sleep_until(|pe| pe.inbox[0].word() == 1, true);
+        });
+        let of_sender = Arc::clone(&pe);
+        let sender = spawn(move || {
+            of_sender.send(0);
+            of_sender.send(1);
+        });
+        pe.sleep_until(|pe| pe.inbox[1].word() == 1, true);
+        helper.join().expect("it ends well");
+        sender.join().expect("it ends well");
+    });
+}
+
+#[test]
+fn sleeper_that_goes_on_leaves_the_other_counted() {
+    sleepers_of_two_messages::<Parker>();
+    sleepers_of_two_messages::<Counted<false>>();
+    sleepers_of_two_messages::<Counted<true>>();
 }
 
 #[test]
@@ -250,7 +289,8 @@ fn poison_instead_of_a_message(pe: Pe<impl Parking>) {
 #[test]
 fn poison_wakes_a_sleeper() {
     loom::model(|| poison_instead_of_a_message(Pe::<Parker>::default()));
-    loom::model(|| poison_instead_of_a_message(Pe::<Counted>::default()));
+    loom::model(|| poison_instead_of_a_message(Pe::<Counted<false>>::default()));
+    loom::model(|| poison_instead_of_a_message(Pe::<Counted<true>>::default()));
 }
 
 #[test]

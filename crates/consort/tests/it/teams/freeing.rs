@@ -1,13 +1,15 @@
 //! Freed teams: their calls return errors, and other teams see nothing of them.
 
 use consort::{
-    Error, Rank,
+    Error, Job, Rank, Result, Team,
     error::CallError,
     ops::Sum,
     symmetric::Until,
     sync_modes::SyncModes,
     tune::{Candidate, ChosenBy, Collective},
 };
+
+use consort_conformance::turns::{LIMIT, alone};
 
 use crate::jobs::{on, pes_of};
 
@@ -68,5 +70,92 @@ fn call_on_a_freed_team_affects_no_other() {
         }
         assert_eq!(new.algorithms().choice(Collective::AllReduce, 8).1, ChosenBy::Model);
         new.slices(&[1_u64; 1000], &mut sums).all_reduce(Sum)
+    });
+}
+
+/// Leaves a state of PEs 0 and 1 in which nothing is as at first. The team is dropped if it is not
+/// freed.
+fn use_a_state(world: &Team, frees: bool) -> Result<()> {
+    let Some(team) = world.subset(&[Rank(0), Rank(1)])? else { return Ok(()) };
+    let loose = team.with_sync(SyncModes::LOOSE);
+    drop(team.symmetric::<u8>(1)?);
+    team.split(Some(0), 0)?.expect("a colour").free()?; // its state is not the next to be used
+    team.barrier()?;
+    for round in 0..500 {
+        assert_eq!(team.all_reduce(round, Sum)?, 2 * round);
+        assert_eq!(loose.broadcast(round, Rank(0))?, round);
+    }
+    team.algorithms().force(Collective::AllReduce, Some(Candidate::new("ring")));
+    // No PE waits for all others in the last quarter of the window, which has a nonblocking call.
+    let pending = loose.start(vec![1]).broadcast(Rank(0))?;
+    for round in 0..500 {
+        assert_eq!(loose.broadcast(round, Rank(1))?, round);
+    }
+    pending.wait()?;
+    drop(loose.start(vec![1]).broadcast(Rank(1))?);
+    if frees { team.free() } else { Ok(()) }
+}
+
+/// The members of a team agree on all calls, although the state of one has served another team, and
+/// that of the other none.
+#[test]
+fn team_in_a_used_state_begins_anew() {
+    for frees in [false, true] {
+        let pool = pes_of(3).without_wisdom().online(0.5).pool().expect("a pool");
+        alone(LIMIT, move || {
+            pool.run(|pe| use_a_state(pe.world(), frees)).expect("all is well");
+            let ended = pool.run(|pe| {
+                let Some(team) = pe.world().subset(&[Rank(2), Rank(0)])? else { return Ok(()) };
+                assert_eq!(team.algorithms().served_by(Collective::AllReduce), None);
+                assert_eq!(team.algorithms().choice(Collective::AllReduce, 8).1, ChosenBy::Model);
+                for _ in 0..100 {
+                    team.barrier()?; // no credit is given
+                }
+                let loose = team.with_sync(SyncModes::LOOSE);
+                let mut pending = Vec::new();
+                for round in 0..500 {
+                    assert_eq!(loose.broadcast(round, Rank(0))?, round);
+                    if round % 100 == 1 {
+                        pending.push(loose.start(vec![round]).broadcast(Rank(1))?);
+                    }
+                }
+                for (request, round) in pending.into_iter().zip((1..).step_by(100)) {
+                    assert_eq!(request.wait()?, [round]);
+                }
+                for round in 0..500 {
+                    assert_eq!(team.all_reduce(round, Sum)?, 2 * round);
+                    team.barrier()?;
+                }
+                let (memory, part) = (team.symmetric::<u64>(1)?, team.split(Some(0), 0)?);
+                memory.put(team.right(), 0, &[7])?;
+                part.expect("a colour").barrier()?;
+                assert_eq!(memory.load(0)?, 7);
+                team.free()
+            });
+            assert_eq!(ended.map(drop), Ok(()), "frees: {frees}");
+        });
+    }
+}
+
+/// The window of a team of more than 64 PEs is shorter. A state that is used again has the window of
+/// its new team.
+#[test]
+fn used_state_has_the_window_of_its_next_team() {
+    let pes = Job::threads(65).without_wisdom().heap_bytes(1 << 16);
+    on(pes, |world| {
+        let turns = |team: &Team| {
+            let mut turns = 0;
+            for _ in 0..64 {
+                turns += usize::from(team.is_before_turn());
+                team.barrier()?;
+            }
+            Ok::<_, Error>(turns)
+        };
+        let pair = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
+        assert_eq!(turns(&pair)?, 4);
+        pair.free()?;
+        let all = world.split(Some(0), 0)?.expect("a colour");
+        assert_eq!(turns(&all)?, 16);
+        all.free()
     });
 }
