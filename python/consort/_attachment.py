@@ -27,9 +27,9 @@ class Attachment:
     7
 
     A separate thread makes the calls, so any thread of this process may use the team; calls of
-    several threads wait for each other. A call changes threads twice, so short calls take longer
-    than in `attach`; `run` changes threads once for several calls. Nonblocking calls progress while
-    the program does something else. Ctrl-C raises `KeyboardInterrupt` in a call that waits.
+    several threads wait for each other. Handing a call to it takes time, so short calls are slower
+    than in `attach`; `run` hands over several calls at once. Nonblocking calls progress while the
+    program does something else. Ctrl-C raises `KeyboardInterrupt` in a call that waits.
 
     `close` waits until all processes have closed theirs; so does the end of the interpreter. At the
     end of a `with` statement that raises an exception, and when an exception ends the interpreter,

@@ -10,7 +10,7 @@ use std::{
     ffi::c_ulong,
     fmt, iter,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{RecvTimeoutError, sync_channel},
     },
@@ -62,9 +62,17 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The state that the PEs of a launch share with its caller.
+/// The program of a launch, and what its PEs report to the caller.
+struct Program {
+    /// The number of the launch, unique in the process.
+    launch: u64,
+    function: Py<PyAny>,
+    arguments: Py<PyTuple>,
+    reports: Mutex<Reports>,
+}
+
 #[derive(Default)]
-struct Told {
+struct Reports {
     /// The threads that run the program, as identified by Python.
     threads: Vec<c_ulong>,
     /// The exceptions of the PEs, with their ranks.
@@ -97,13 +105,11 @@ pub(crate) fn run_job(
     arguments: Bound<'_, PyTuple>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let py = function.py();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let told = Arc::new(Mutex::new(Told::default()));
-    let (function, arguments) = (function.unbind(), arguments.unbind());
+    let program = Arc::new(Program::new(function, arguments));
     let (send, mut receive) = sync_channel(1);
-    let of_pes = Arc::clone(&told);
+    let launched = Arc::clone(&program);
     let launching = move || {
-        let ended = run_pes(job, number, &function, &arguments, &of_pes);
+        let ended = launched.run(job);
         // The caller may have stopped waiting.
         drop(send.send(ended));
     };
@@ -124,16 +130,13 @@ pub(crate) fn run_job(
                 return Err(interrupt);
             }
             is_interrupted = true;
-            interrupt_all(py, &told);
+            program.interrupt(py);
         }
     };
     if is_interrupted {
         return Err(PyKeyboardInterrupt::new_err(()));
     }
-    match ended {
-        Ok(results) => Ok(results.into_vec()),
-        Err(cause) => Err(failure(py, cause, &told, pes)),
-    }
+    program.outcome(py, ended, pes)
 }
 
 /// As [`run_job`], for a job whose only PE in this process runs on the calling thread. Signals are
@@ -145,73 +148,79 @@ pub(crate) fn run_job_here(
     arguments: Bound<'_, PyTuple>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let py = function.py();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let told = Mutex::new(Told::default());
-    let (function, arguments) = (function.unbind(), arguments.unbind());
-    let ended = py.detach(|| run_pes(job, number, &function, &arguments, &told));
-    ended.map(Results::into_vec).map_err(|cause| failure(py, cause, &told, pes))
+    let program = Program::new(function, arguments);
+    let ended = py.detach(|| program.run(job));
+    program.outcome(py, ended, pes)
 }
 
-/// Runs the function on the PEs of this process, and waits until those of all processes have ended.
-fn run_pes(
-    job: JobBuilder,
-    launch: u64,
-    function: &Py<PyAny>,
-    arguments: &Py<PyTuple>,
-    told: &Mutex<Told>,
-) -> Result<Results<Py<PyAny>>, Cause> {
-    job.named("consort").try_run(|pe| {
-        Running::run(launch, pe, || run(pe.world().rank(), launch, function, arguments, told))
-    })
-}
+impl Program {
+    fn new(function: Bound<'_, PyAny>, arguments: Bound<'_, PyTuple>) -> Self {
+        Self {
+            launch: NEXT.fetch_add(1, Ordering::Relaxed),
+            function: function.unbind(),
+            arguments: arguments.unbind(),
+            reports: Mutex::default(),
+        }
+    }
 
-/// Runs the function as one PE.
-fn run(
-    rank: Rank,
-    launch: u64,
-    function: &Py<PyAny>,
-    arguments: &Py<PyTuple>,
-    told: &Mutex<Told>,
-) -> Result<Py<PyAny>, Cause> {
-    Python::attach(|py| {
-        let mut thread = None;
-        let returned = Team::world(launch).and_then(|team| {
-            let number =
-                py.import(intern!(py, "threading"))?.call_method0("get_ident")?.extract()?;
-            thread = Some(number);
-            held(told).threads.push(number);
-            let team = Bound::new(py, team)?.into_any();
-            let words = iter::once(team).chain(arguments.bind(py).iter());
-            function.bind(py).call1(PyTuple::new(py, words.collect::<Vec<_>>())?)
-        });
-        // Later another thread may get this thread's identifier.
-        held(told).threads.retain(|one| Some(*one) != thread);
-        returned.map(Bound::unbind).map_err(|error| {
-            held(told).raised.push((rank, error.clone_ref(py)));
-            let text = error.to_string();
-            Cause::Raised(error, text)
+    fn reports(&self) -> MutexGuard<'_, Reports> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the PEs of this process, and waits until those of all processes have ended.
+    fn run(&self, job: JobBuilder) -> Result<Results<Py<PyAny>>, Cause> {
+        job.named("consort")
+            .try_run(|pe| Running::run(self.launch, pe, || self.run_as(pe.world().rank())))
+    }
+
+    /// Runs the function as one PE.
+    fn run_as(&self, rank: Rank) -> Result<Py<PyAny>, Cause> {
+        Python::attach(|py| {
+            let mut thread = None;
+            let returned = Team::world(self.launch).and_then(|team| {
+                let number =
+                    py.import(intern!(py, "threading"))?.call_method0("get_ident")?.extract()?;
+                thread = Some(number);
+                self.reports().threads.push(number);
+                let team = Bound::new(py, team)?.into_any();
+                let words = iter::once(team).chain(self.arguments.bind(py).iter());
+                self.function.bind(py).call1(PyTuple::new(py, words.collect::<Vec<_>>())?)
+            });
+            // Later another thread may get this thread's identifier.
+            self.reports().threads.retain(|one| Some(*one) != thread);
+            returned.map(Bound::unbind).map_err(|error| {
+                self.reports().raised.push((rank, error.clone_ref(py)));
+                let text = error.to_string();
+                Cause::Raised(error, text)
+            })
         })
-    })
-}
+    }
 
-fn held(told: &Mutex<Told>) -> std::sync::MutexGuard<'_, Told> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
-}
+    /// Raises `KeyboardInterrupt` in the threads that run the program.
+    fn interrupt(&self, py: Python<'_>) {
+        let exception = py.get_type::<PyKeyboardInterrupt>();
+        for &thread in &self.reports().threads {
+            // SAFETY: this thread is attached to the interpreter. For a thread that has ended, the
+            // interpreter finds no state and does nothing.
+            unsafe { PyThreadState_SetAsyncExc(thread.cast_signed(), exception.as_ptr()) };
+        }
+    }
 
-/// Raises `KeyboardInterrupt` in the threads that run the program.
-fn interrupt_all(py: Python<'_>, told: &Mutex<Told>) {
-    let exception = py.get_type::<PyKeyboardInterrupt>();
-    for &thread in &held(told).threads {
-        // SAFETY: this thread is attached to the interpreter. For a thread that has ended, the
-        // interpreter finds no state and does nothing.
-        unsafe { PyThreadState_SetAsyncExc(thread.cast_signed(), exception.as_ptr()) };
+    /// Returns the results by rank, or the exception of a failed launch.
+    fn outcome(
+        &self,
+        py: Python<'_>,
+        ended: Result<Results<Py<PyAny>>, Cause>,
+        pes: usize,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let raised = || std::mem::take(&mut self.reports().raised);
+        ended.map(Results::into_vec).map_err(|cause| failure(py, cause, raised(), pes))
     }
 }
 
 /// Returns the exception of a failed launch, with the rank of the PE that failed first: that PE's
 /// exception; or if it is in another process, one of this process.
-fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: usize) -> PyErr {
-    let mut raised = std::mem::take(&mut held(told).raised);
+fn failure(py: Python<'_>, cause: Cause, mut raised: Vec<(Rank, PyErr)>, pes: usize) -> PyErr {
     raised.sort_by_key(|(rank, _)| *rank);
     let (raised_by, failed, error) = match cause {
         Cause::Raised(error, _) => {

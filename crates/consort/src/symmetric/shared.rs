@@ -183,7 +183,7 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::put_signal`], with flags that are also shared.
     ///
     /// # Errors
-    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    /// As [`Symmetric::put_signal`].
     ///
     /// # Panics
     /// When the flags belong to another job.

@@ -14,7 +14,8 @@ impl<T: Element, E> Symmetric<T, E> {
     /// `flags` there. A PE that waits for the signal then sees the data.
     ///
     /// # Errors
-    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
+    /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`]; [`CallError::WordElsewhere`] when
+    /// the PE is not in the team of `flags`; [`Error::PeFailed`]. All but the last put nothing.
     ///
     /// ```
     /// use consort::{Job, Rank, symmetric::{Signal, Until}};

@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread::{self, ThreadId},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use consort::{
@@ -645,14 +645,18 @@ fn kept_values_with_destructors() {
     }
     alone(LIMIT, || {
         let pool = pool(3);
-        for rank in [1, 0, 1].map(Rank) {
+        for (panics, fails) in [(1, 1), (0, 0), (0, 1), (1, 0)] {
             let failed = pool.run(|pe| {
-                let panics = pe.world().rank() == rank;
-                let _kept = pe.keep(|_| Ok(Panics(panics)))?;
+                let me = pe.world().rank();
+                let _kept = pe.keep(|_| Ok(Panics(me == Rank(panics))))?;
                 pe.world().barrier()?;
-                if panics { Err(Error::JobFailed) } else { Ok(()) }
+                if me == Rank(fails) {
+                    thread::sleep(Duration::from_millis(20)); // the others have left the region
+                    return Err(Error::JobFailed);
+                }
+                Ok(())
             });
-            assert!(failed.is_err(), "PE {rank}");
+            assert!(failed.is_err(), "the value of PE {panics} panics, and PE {fails} fails");
             pool.run(|pe| pe.world().barrier()).unwrap();
         }
         pool.run(|pe| pe.keep(|_| Ok(Panics(true))).map(drop)).unwrap();

@@ -219,17 +219,19 @@ fn two_senders_wake_one_sleeper() {
     });
 }
 
-/// The PE and its helper thread sleep until the same message arrives.
-fn two_sleepers<P: Parking>() {
-    loom::model(|| {
+/// The PE sleeps until the last of `messages` arrives, and its helper thread until the first one
+/// does. If there are two, the helper may withdraw its announcement after the first wake-up, when the
+/// PE has announced its next sleep.
+fn two_sleepers<P: Parking>(messages: usize) {
+    loom::model(move || {
         let pe = Arc::new(Pe::<P>::default());
         let of_helper = Arc::clone(&pe);
         let helper = spawn(move || {
             of_helper.sleep_until(|pe| pe.inbox[0].word() == 1, true);
         });
         let of_sender = Arc::clone(&pe);
-        let sender = spawn(move || of_sender.send(0));
-        pe.sleep_until(|pe| pe.inbox[0].word() == 1, true);
+        let sender = spawn(move || (0..messages).for_each(|line| of_sender.send(line)));
+        pe.sleep_until(|pe| pe.inbox[messages - 1].word() == 1, true);
         helper.join().expect("it ends well");
         sender.join().expect("it ends well");
     });
@@ -237,43 +239,23 @@ fn two_sleepers<P: Parking>() {
 
 #[test]
 fn a_message_wakes_all_sleepers() {
-    two_sleepers::<Parker>();
-    two_sleepers::<Counted<false>>();
-    two_sleepers::<Counted<true>>();
-    two_sleepers::<Fencing<true, true>>();
-}
-
-/// The PE sleeps until a second message arrives, and its helper until the first one does. The helper
-/// may withdraw its announcement after the first wake-up, when the PE has announced its next sleep.
-fn sleepers_of_two_messages<P: Parking>() {
-    loom::model(|| {
-        let pe = Arc::new(Pe::<P>::default());
-        let of_helper = Arc::clone(&pe);
-        let helper = spawn(move || {
-            of_helper.sleep_until(|pe| pe.inbox[0].word() == 1, true);
-        });
-        let of_sender = Arc::clone(&pe);
-        let sender = spawn(move || {
-            of_sender.send(0);
-            of_sender.send(1);
-        });
-        pe.sleep_until(|pe| pe.inbox[1].word() == 1, true);
-        helper.join().expect("it ends well");
-        sender.join().expect("it ends well");
-    });
+    two_sleepers::<Parker>(1);
+    two_sleepers::<Counted<false>>(1);
+    two_sleepers::<Counted<true>>(1);
+    two_sleepers::<Fencing<true, true>>(1);
 }
 
 #[test]
 fn sleeper_that_goes_on_leaves_the_other_counted() {
-    sleepers_of_two_messages::<Parker>();
-    sleepers_of_two_messages::<Counted<false>>();
-    sleepers_of_two_messages::<Counted<true>>();
+    two_sleepers::<Parker>(2);
+    two_sleepers::<Counted<false>>(2);
+    two_sleepers::<Counted<true>>(2);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn waking_one_sleeper_leaves_the_other() {
-    two_sleepers::<Fencing<true, true, false>>();
+    two_sleepers::<Fencing<true, true, false>>(1);
 }
 
 fn poison_instead_of_a_message(pe: Pe<impl Parking>) {

@@ -92,8 +92,8 @@ pub struct ForkHold(PhantomData<*const ()>);
 pub fn hold_forks() -> ForkHold {
     registered();
     let own = OWN.get();
-    // A signal handler may fork here, and must not wait for its own thread. So the thread counts
-    // its hold before all others see it, and in `drop` until no other sees it.
+    // A signal handler may fork at any point here, and must not wait for its own thread. So the
+    // thread's own count rises first, and falls last, in `drop`.
     OWN.set(own + 1);
     compiler_fence(SeqCst);
     // Sequentially consistent, as in `before`: either a fork sees this hold, or this sees the fork.
