@@ -1,12 +1,22 @@
 //! Tests of rounds: buffers, the order of sends and receives, and lengths past 32 bits. The
 //! conformance suite tests their execution; its small fabric has inboxes of any size.
 
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+};
+
 use consort_fabric::{
-    CallSpec, Capabilities, Collective, OperatorClass, Query, Rank, Span, SyncModes,
+    CallSpec, Candidate, Capabilities, Channel, Collective, OperatorClass, Query, Rank, Span, Step,
+    SyncModes,
 };
 
 use super::{Buffers, OnReceive, Round, Rounds, act::Act, cursor::Acts};
-use crate::Setting;
+use crate::{
+    Algorithm, Setting,
+    algorithm::{Visitor, schedule},
+    registry,
+};
 
 /// Returns a setting of PE 0, on a fabric with `lines` lines for the algorithm.
 pub(crate) fn setting(
@@ -77,6 +87,70 @@ fn few_words_are_exchanged_pairwise_in_blocking_calls_of_buffered_fabrics() {
     assert!(!divided.contains(&"Exch".to_owned()), "{divided:?}");
     let unbuffered = setting(Collective::AllGather, 2, 8, 9, false);
     assert_eq!(names_of_exchange(&unbuffered, 1, 8).len(), 3);
+}
+
+/// Returns the rounds of all PEs, if the algorithm consists of rounds and can serve the setting.
+struct RoundsVisitor<'c>(Setting, &'c Candidate);
+
+impl Visitor for RoundsVisitor<'_> {
+    type Output = Option<Vec<Rounds>>;
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let Self(setting, candidate) = self;
+        let rounds = |rank| {
+            let schedule = schedule::<A>(&setting.at(rank), candidate).ok()?;
+            (&schedule as &dyn Any).downcast_ref::<Rounds>().cloned()
+        };
+        (0..setting.call.pes).map(Rank).map(rounds).collect()
+    }
+}
+
+/// A credit, with the PE that gets it.
+type Credit = (Rank, Channel, Step);
+
+/// Returns the credits that PEs await and those that PEs give. Panics if two PEs give credits on
+/// the same channel of one PE.
+fn credits(programs: &[Rounds]) -> [BTreeSet<Credit>; 2] {
+    let (mut awaited, mut given) = (BTreeSet::new(), BTreeSet::new());
+    let mut givers = BTreeMap::new();
+    for (rank, program) in (0..).map(Rank).zip(programs) {
+        let mut cursor = program.cursor();
+        while let Some(act) = cursor.next() {
+            match *act {
+                Act::AwaitCredit(channel, step) => assert!(awaited.insert((rank, channel, step))),
+                Act::Credit(to, channel, step) => {
+                    assert!(given.insert((to, channel, step)), "a credit is given once");
+                    let giver = *givers.entry((to, channel)).or_insert(rank);
+                    assert_eq!(giver, rank, "another PE gives PE {to} credits on {channel:?}");
+                }
+                _ => {}
+            }
+        }
+    }
+    [awaited, given]
+}
+
+#[test]
+fn every_credit_is_given_to_the_pe_that_awaits_it() {
+    let mut with_credits = BTreeSet::new();
+    for (collective, name, _) in registry::revisions() {
+        let description = registry::describe(collective, name).expect("it is registered");
+        for candidate in registry::of_values(&description) {
+            for (pes, lines) in (2..10).flat_map(|pes| [8, 16, 32].map(|lines| (pes, lines))) {
+                let mut setting = setting(collective, pes, 256, lines, true);
+                setting.call.class = OperatorClass::Commutative; // which more algorithms serve
+                let visitor = RoundsVisitor(setting, &candidate);
+                let programs = registry::visit(collective, name, visitor).expect("it is known");
+                let [awaited, given] = credits(&programs.unwrap_or_default());
+                assert_eq!(awaited, given, "{collective} by {candidate}, {pes} PEs, {lines} lines");
+                if !given.is_empty() {
+                    with_credits.insert((collective, name));
+                }
+            }
+        }
+    }
+    for used in [(Collective::AllGather, "bruck"), (Collective::AllToAll, "bruck")] {
+        assert!(with_credits.contains(&used), "{used:?} uses credits");
+    }
 }
 
 #[test]
