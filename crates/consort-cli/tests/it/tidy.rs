@@ -26,7 +26,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Reads the sources, manifests, documents and scripts of both workspaces and the Python package.
+/// Reads the sources, manifests, documents, licences and scripts of both workspaces and the Python
+/// package.
 fn workspace() -> Tree {
     let mut tree = Tree::new();
     read_folder(&root(), "", &mut tree);
@@ -34,7 +35,8 @@ fn workspace() -> Tree {
 }
 
 /// The name endings of files that are read, in addition to the scripts of two folders.
-const READ: [&str; 7] = [".rs", ".md", ".toml", ".py", ".pyi", ".c", ".svg"];
+const READ: [&str; 9] =
+    [".rs", ".md", ".toml", ".py", ".pyi", ".c", ".svg", "LICENSE-APACHE", "LICENSE-MIT"];
 const SCRIPTS: [&str; 2] = ["ci/", "lab/apps/"];
 
 /// The hidden folder that is part of the tree: settings of tools.

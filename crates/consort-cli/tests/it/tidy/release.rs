@@ -45,8 +45,10 @@ fn the_options_of_the_recipe_parse() {
     }
 }
 
-/// Checks that each published crate has a front page and documentation, and lists the systems for
-/// docs.rs.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Checks that each published crate has a front page, documentation and the texts of the licences,
+/// and lists the systems for docs.rs.
 fn front_pages(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for (folder, text) in packages(tree) {
@@ -69,12 +71,18 @@ fn front_pages(tree: &Tree) -> Vec<String> {
                 complaints.push(format!("{folder}/Cargo.toml: `{key}` is missing or another one"));
             }
         }
+        // Without symbolic links, git stores the path of a link as the file's text.
+        for licence in LICENCES {
+            if tree.get(&format!("{folder}/{licence}")) != tree.get(licence) {
+                complaints.push(format!("{folder}/{licence}: not a link to ../../{licence}"));
+            }
+        }
     }
     complaints
 }
 
 #[test]
-fn a_published_crate_has_a_front_page_and_documentation() {
+fn a_published_crate_has_a_front_page_documentation_and_licences() {
     assert_none(&front_pages(&workspace()));
     let all = "[package]\nname = \"x\"\nreadme = \"README.md\"\ndocumentation = \
                \"https://docs.rs/x\"\n[package.metadata.docs.rs]\ntargets = []";
@@ -84,6 +92,12 @@ fn a_published_crate_has_a_front_page_and_documentation() {
     assert_one(&of(&all.replace("docs.rs/x", "docs.rs/y")), "`documentation`");
     assert_one(&of(&all.replace("readme", "red")), "`readme`");
     assert_one(&of(all.split_once("\n[").expect("two parts").0), "`metadata.docs.rs`");
+    let licensed = |text| {
+        let part = ("crates/x/LICENSE-MIT", text);
+        front_pages(&tree([("crates/x/Cargo.toml", all), ("LICENSE-MIT", "May be used."), part]))
+    };
+    assert_none(&licensed("May be used."));
+    assert_one(&licensed("../../LICENSE-MIT"), "crates/x/LICENSE-MIT");
 }
 
 /// Checks that the Python package has the workspace's version, edition, licence and lints of unsafe
