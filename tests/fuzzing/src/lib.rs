@@ -18,7 +18,8 @@ use tempfile::TempDir;
 /// A target.
 pub type Target = fn(&[u8]);
 
-/// All targets, by name; the folders of the corpus have the same names.
+/// All targets, by name. The folders of the corpus have the same names; the corpus of `machine` is
+/// the laboratory's machines.
 pub const TARGETS: [(&str, Target); 6] = [
     ("calls", calls),
     ("candidate", candidate),

@@ -9,6 +9,7 @@ use consort::{
     tune::Collective,
 };
 use consort_conformance::{data::Random, turns::alone};
+use consort_sandbox::seeds::seeds;
 
 use crate::data::Element;
 
@@ -245,6 +246,7 @@ fn vector_variants() -> impl Iterator<Item = Collective> {
 
 /// Makes many calls of different lengths, in all forms, among `pes` PEs.
 fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
+    let programs: Vec<u64> = seeds(24, 24, &[]).collect();
     alone(LIMIT, move || {
         let job = Job::threads(pes).heap_bytes(64 << 20);
         let outcome = job.run(|pe| {
@@ -252,12 +254,12 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
             let room = 5100 * pes;
             let memory = [world.symmetric::<T>(room)?, world.symmetric::<T>(room)?];
             let mut under_way = Vec::new();
-            for seed in 0..24 {
+            for (round, &seed) in programs.iter().enumerate() {
                 let exits = [SyncMode::Mine, SyncMode::All];
-                let (entry, exit) = (SyncMode::EVERY[seed % 3], exits[seed / 3 % 2]);
+                let (entry, exit) = (SyncMode::EVERY[round % 3], exits[round / 3 % 2]);
                 let team = world.with_sync(SyncModes { entry, exit });
                 for collective in vector_variants() {
-                    let seed = (seed as u64) << 8 | collective as u64;
+                    let seed = seed << 8 | collective as u64;
                     let play = || Play { collective, seed, me: world.rank(), pes };
                     play().slices::<T>(&team)?;
                     play().values::<T>(&team)?;
