@@ -40,6 +40,7 @@ mod tuning;
 mod type_names;
 pub mod units;
 mod vendor;
+mod wide;
 
 pub use call_spec::CallSpec;
 pub use candidate::{BadCandidate, Candidate};
@@ -75,3 +76,4 @@ pub use trace_events::{
 pub use tuning::{Collective, Query, UnknownCollective};
 pub use type_names::readable_type;
 pub use vendor::{VendorCall, VendorCollectives};
+pub use wide::Wide;

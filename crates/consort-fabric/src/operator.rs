@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use crate::wide::Wide;
+
 /// Plain old data: any bit pattern is a value, and there is no padding. Slices and symmetric memory
 /// contain only such elements.
 ///
@@ -93,6 +95,9 @@ pub trait Operator<T>: Sync {
     /// The operator's name, for messages. Only an operator that computes the same may reuse a name
     /// from here: a library of the fabric may combine in place of [`Self::apply`](Operator::apply).
     const NAME: &'static str;
+    /// How collectives keep partial results, if not as elements.
+    #[doc(hidden)]
+    const WIDE: Option<&'static Wide> = None;
     /// Combines `left` with `right`.
     fn apply(&self, left: T, right: T) -> T;
 
@@ -150,6 +155,7 @@ macro_rules! operators {
         {
             const CLASS: OperatorClass = <Self as Operator<T>>::CLASS;
             const NAME: &'static str = stringify!($name);
+            const WIDE: Option<&'static Wide> = <Self as Operator<T>>::WIDE;
 
             #[inline]
             fn apply(&self, left: [T; N], right: [T; N]) -> [T; N] {
@@ -176,12 +182,12 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Addition; integers wrap around. If operands are NaNs, the result may be any of them. Two
-    /// `f16` or `bf16` are added as `f32`, and the result is rounded once.
+    /// Addition; integers wrap around. If operands are NaNs, the result may be any of them. `f16`
+    /// and `bf16` are added as `f32`. A collective rounds the sum of all PEs once.
     Sum: |a, b| a.wrapping_add(b), float a + b;
     /// Multiplication; integers wrap around. If operands are NaNs, the result may be any of them.
-    /// Two `f16` or `bf16` are multiplied as `f32`, and the result is rounded once. The product of
-    /// complex numbers is `(ac - bd) + (ad + bc)i`, so an infinite part may make both parts NaNs.
+    /// `f16` and `bf16` are multiplied as `f32`. A collective rounds the product of all PEs once. The
+    /// product of complex numbers is `(ac - bd) + (ad + bc)i`, so an infinite part may make both parts NaNs.
     Product: |a, b| a.wrapping_mul(b), float a * b;
     /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.

@@ -1,7 +1,7 @@
 //! Operators on the floats of 16 bits of the crate `half`.
 //!
 //! Two numbers are added or multiplied as `f32`, and the result is rounded to the nearest number of
-//! the type. For `f16` this is also the nearest number to the exact result, because the significand
+//! the type. Collectives do not round partial results: see `wide`. For `f16` this is also the nearest number to the exact result, because the significand
 //! of `f32` (24 bits) has at least `2 p + 2` bits, where `p` is that of `f16` (11 bits; Figueroa
 //! 1995).
 //!
@@ -11,9 +11,9 @@
 
 use half::{bf16, f16};
 
-use crate::{Max, Min, Operator, OperatorClass, Product, Sum};
+use crate::{Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum, wide::Wide};
 
-trait ShortFloat {
+trait ShortFloat: Pod {
     fn widen(self) -> f32;
     /// Rounds to the nearest number; a tie goes to the even one.
     fn narrow(long: f32) -> Self;
@@ -76,6 +76,18 @@ impl ShortFloat for bf16 {
     }
 }
 
+fn widen_all<T: ShortFloat>(elements: &[u8]) -> Vec<f32> {
+    let (elements, _) = elements.as_chunks::<{ Wide::NARROW_BYTES }>();
+    elements.iter().map(|&element| bytemuck::cast::<_, T>(element).widen()).collect()
+}
+
+fn narrow_all<T: ShortFloat>(long: &[f32], elements: &mut [u8]) {
+    let (elements, _) = elements.as_chunks_mut::<{ Wide::NARROW_BYTES }>();
+    for (element, &long) in elements.iter_mut().zip(long) {
+        *element = bytemuck::cast(T::narrow(long));
+    }
+}
+
 /// An integer for each float, in the order of the floats: -0 is below 0. A NaN is replaced by an
 /// integer that no number has.
 macro_rules! key {
@@ -88,21 +100,34 @@ macro_rules! key {
 
 macro_rules! operators {
     ($($float:ty)*) => {$(
-        operators!($float, Sum, |a, b| <$float>::narrow(a.widen() + b.widen()));
-        operators!($float, Product, |a, b| <$float>::narrow(a.widen() * b.widen()));
-        operators!($float, Min, |a, b| {
+        operators!(@wide $float, Sum, |a, b| <$float>::narrow(a.widen() + b.widen()));
+        operators!(@wide $float, Product, |a, b| <$float>::narrow(a.widen() * b.widen()));
+        operators!($float, Min, None, |a, b| {
             let key = key!($float, a, i16::MAX).min(key!($float, b, i16::MAX));
             operators!(@float $float, key, i16::MAX)
         });
-        operators!($float, Max, |a, b| {
+        operators!($float, Max, None, |a, b| {
             let key = key!($float, a, i16::MIN).max(key!($float, b, i16::MIN));
             operators!(@float $float, key, i16::MIN)
         });
     )*};
-    ($float:ty, $name:ident, |$a:ident, $b:ident| $body:expr) => {
+    (@wide $float:ty, $name:ident, |$a:ident, $b:ident| $body:expr) => {
+        operators!(
+            $float,
+            $name,
+            Some(&Wide {
+                widen: widen_all::<$float>,
+                narrow: narrow_all::<$float>,
+                kernel: || Kernel::new::<f32, _>(&$name),
+            }),
+            |$a, $b| $body
+        );
+    };
+    ($float:ty, $name:ident, $wide:expr, |$a:ident, $b:ident| $body:expr) => {
         impl Operator<$float> for $name {
             const CLASS: OperatorClass = OperatorClass::Commutative;
             const NAME: &'static str = stringify!($name);
+            const WIDE: Option<&'static Wide> = $wide;
 
             #[inline]
             fn apply(&self, $a: $float, $b: $float) -> $float {

@@ -93,11 +93,11 @@ pub use builder::JobBuilder;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Short floats and complex numbers. Each `f16` or `bf16` is combined as an `f32`, and the result
-/// is rounded to the type. So a sum of many is less precise than one of `f32`, and depends on the
-/// order in which the algorithm of the call adds. But all PEs get the same result, and a call that
-/// the same algorithm serves gives the same result again (see
-/// [`TeamAlgorithms::force`](tune::TeamAlgorithms::force)). NaNs and infinities
+/// Short floats and complex numbers. Sums and products of `f16` and `bf16` are computed in `f32`, and
+/// rounded once, at the end; with more than two PEs, the call therefore copies its data and sends
+/// twice the bytes. The rounding of `f32` depends on the order in which the algorithm of the call
+/// adds. But all PEs get the same result, and a call that the same algorithm serves gives the same
+/// result again (see [`TeamAlgorithms::force`](tune::TeamAlgorithms::force)). NaNs and infinities
 /// propagate as in IEEE 754.
 ///
 /// ```

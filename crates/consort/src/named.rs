@@ -6,13 +6,13 @@
 use std::{marker::PhantomData, panic::Location};
 
 use consort_fabric::{
-    BitAnd, BitOr, BitXor, Collective, Kernel, Max, Min, Operator, Pod, Product, Rank, Sum,
+    BitAnd, BitOr, BitXor, Collective, Max, Min, Operator, Pod, Product, Rank, Sum,
 };
 
 use crate::{
     Result, Team,
     collectives::{combine::Combine, form::Makes as _, verb::Verb},
-    runtime::dispatch::Combination,
+    runtime::dispatch::{Combination, Combining},
 };
 
 /// The name of an operator.
@@ -37,20 +37,19 @@ pub enum OperatorName {
 /// An operator on elements of `T`, from [`Number::operator`].
 #[derive(Debug)]
 pub struct OperatorOn<T> {
-    kernel: Kernel<'static>,
-    name: &'static str,
+    combining: Combining<'static>,
     of: PhantomData<fn(T, T) -> T>,
 }
 
 impl<T: Pod> OperatorOn<T> {
     fn new<O: Operator<T>>(operator: &'static O) -> Self {
-        Self { kernel: Kernel::new::<T, O>(operator), name: O::NAME, of: PhantomData }
+        Self { combining: Combining::new::<T, O>(operator), of: PhantomData }
     }
 }
 
 impl<T> Combine<T> for Option<OperatorOn<T>> {
     fn combination(&self) -> Combination<'_> {
-        self.as_ref().map(|of| (of.kernel, of.name))
+        self.as_ref().map(|of| of.combining)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::{borrow::Cow, marker::PhantomData};
 
-use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
+use consort_fabric::{Kernel, Operator, OperatorClass, Pod, Wide};
 
 /// A type for calls on values, such as [`Team::broadcast`](crate::Team::broadcast) and
 /// [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, `Option` of
@@ -135,6 +135,13 @@ pub trait Value<Kind>: Copy + 'static {
         Kernel::new::<Self::Packed, _>(operator)
     }
 
+    /// Returns how collectives keep partial results of an operator, if not as packed values.
+    #[doc(hidden)]
+    #[must_use]
+    fn wide<O: Operator<Self>>() -> Option<&'static Wide> {
+        None
+    }
+
     /// Passes the packed value to `change` and unpacks the result. Plain data is not copied.
     #[doc(hidden)]
     #[inline]
@@ -179,6 +186,11 @@ impl<T: Pod> Value<AsPod> for T {
     #[inline(always)]
     fn kernel<O: Operator<T>>(operator: &Unpacking<O, T, AsPod>) -> Kernel<'_> {
         Kernel::new::<T, O>(&operator.operator)
+    }
+
+    #[inline(always)]
+    fn wide<O: Operator<T>>() -> Option<&'static Wide> {
+        O::WIDE
     }
 
     #[inline(always)]

@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 
 use consort_fabric::{Kernel, Layout, Pod, Rank};
 
-use crate::launch::job::Job;
+use crate::{
+    launch::job::Job,
+    memory::{extent::SharedExtent, region::Memory},
+};
 
 /// A buffer that the caller passes to a call. It is not `Copy`, because a copied target could be
 /// both source and target of one call.
@@ -56,6 +59,30 @@ impl<'b> Buffer<'b> {
         assert!(inside, "a buffer must lie in the symmetric heap");
         let at = job.heap(rank).wrapping_add(offset);
         Self { at, bytes, symmetric: true, borrow: PhantomData }
+    }
+
+    /// Returns a copy of this symmetric memory, which peers may access meanwhile.
+    ///
+    /// # Panics
+    /// When this is not symmetric memory.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = vec![0; self.bytes];
+        Memory::private(copy.as_mut_ptr(), self.bytes).copy_from(self.shared());
+        copy
+    }
+
+    /// Copies bytes to this symmetric memory, which peers may access meanwhile.
+    ///
+    /// # Panics
+    /// When this is not symmetric memory, or has another length.
+    pub fn copy_from(&mut self, bytes: &[u8]) {
+        self.shared().copy_from(Memory::private(bytes.as_ptr().cast_mut(), bytes.len()));
+    }
+
+    fn shared(&self) -> Memory {
+        assert!(self.symmetric, "only symmetric memory is copied");
+        Memory { at: self.at, bytes: self.bytes, shared: Some(SharedExtent::WORDS) }
     }
 }
 

@@ -5,7 +5,10 @@ use std::panic::Location;
 use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands, Site};
 
-use super::verb::{Held, Verb, blank, block_len, brought, layouts, planned_len};
+use super::{
+    verb::{Held, Verb, blank, block_len, brought, layouts, planned_len},
+    widening::Widening,
+};
 #[cfg(doc)]
 use crate::Error;
 use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::element::Element};
@@ -30,10 +33,29 @@ impl Team {
         let blocks = verb.blocks(self);
         let lens = (source.len(), target.len());
         let len = block_len(verb.collective, blocks, self.size(), lens)?;
+        if let Some(widening) = Widening::of(self, &verb, combination) {
+            return self.on_widened::<N, T>(verb, &widening, source, target, site);
+        }
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
         let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
         let layouts = verb.even::<T>(self, len);
         self.run::<N, T>(verb, len, false, combination, (source, target), layouts.as_ref(), site)
+    }
+
+    /// Makes a call as [`Team::on_slices`], whose partial results are wider than the elements.
+    #[cold]
+    fn on_widened<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        widening: &Widening,
+        source: &[T],
+        target: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let (source, mut long) = (widening.widen(source), Widening::blank::<T>(target.len()));
+        self.on_slices::<N, f32>(verb, widening.combination(), &source, &mut long, site)?;
+        widening.narrow(&long, target);
+        Ok(())
     }
 
     /// Broadcasts `data` in place.
@@ -54,24 +76,31 @@ impl Team {
         self.run::<N, T>(verb, len, false, None, buffers, None, site)
     }
 
-    /// Combines `data` in place: without a copy if it is long and its algorithm allows that.
-    pub(super) fn combine_in_place<T: Pod>(
+    /// Combines `data` in place: without a copy if it is long and its algorithm allows that. `N` and
+    /// `T` are as in [`Team::on_slices`].
+    pub(super) fn combine_in_place<N, T: Pod>(
         &self,
         verb: Verb<'_>,
         combination: Combination<'_>,
         data: &mut [T],
         site: Site,
     ) -> Result<()> {
+        if let Some(widening) = Widening::of(self, &verb, combination) {
+            let mut long = widening.widen(data);
+            self.combine_in_place::<N, f32>(verb, widening.combination(), &mut long, site)?;
+            widening.narrow(&long, data);
+            return Ok(());
+        }
         if size_of_val(data) < SHORT_BYTES {
-            return self.combine_in_pieces(verb, combination, data, site);
+            return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         }
         let Verb { collective, root, .. } = verb;
         let call =
-            self.state.spec::<T, T>((collective, self.sync()), root, data.len(), combination);
+            self.state.spec::<N, T>((collective, self.sync()), root, data.len(), combination);
         let call = CallSpec { in_place: true, ..call };
-        let kernel = combination.map(|(kernel, _)| kernel);
+        let kernel = combination.map(|it| it.kernel);
         let Some(ready) = self.state.plan_in_place(&call, kernel.as_ref())? else {
-            return self.combine_in_pieces(verb, combination, data, site);
+            return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         };
         let (source, target) = match root.is_none() || verb.is_root(self) {
             true => (Buffer::ABSENT, Buffer::target(data)),
@@ -83,7 +112,7 @@ impl Team {
 
     /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
     /// contribution while its first results are written, so they read a copy of the piece.
-    fn combine_in_pieces<T: Pod>(
+    fn combine_in_pieces<N, T: Pod>(
         &self,
         verb: Verb<'_>,
         combination: Combination<'_>,
@@ -97,12 +126,12 @@ impl Team {
             let end = data.len().min(first.saturating_add(len));
             let piece = &mut data[first..end];
             if verb.root.is_some() && !verb.is_root(self) {
-                self.on_slices::<T, T>(verb, combination, piece, &mut [], site)?;
+                self.on_slices::<N, T>(verb, combination, piece, &mut [], site)?;
                 continue; // this PE receives nothing
             }
             copy.clear();
             copy.extend_from_slice(piece);
-            self.on_slices::<T, T>(verb, combination, &copy, piece, site)?;
+            self.on_slices::<N, T>(verb, combination, &copy, piece, site)?;
         }
         Ok(())
     }
@@ -136,6 +165,13 @@ impl Team {
             verb.symmetric_lens(self, source.len(), target.len())?;
         let buffers =
             (source.buffer(&self.state, source_len), target.buffer(&self.state, target_len));
+        if let Some(widening) = Widening::of(self, &verb, combination) {
+            let (source, mut target) = (widening.widen_in(&buffers.0), buffers.1);
+            let mut results = Widening::blank::<T>(target_len);
+            self.on_slices::<T, f32>(verb, widening.combination(), &source, &mut results, site)?;
+            widening.narrow_in(&results, &mut target);
+            return Ok(());
+        }
         let buffers = brought(verb.collective, verb.is_root(self), buffers.0, buffers.1).into();
         let layouts = verb.even::<T>(self, len);
         self.run::<T, T>(verb, len, true, combination, buffers, layouts.as_ref(), site)
@@ -171,7 +207,7 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         let Verb { collective, root, .. } = verb;
-        let kernel = combination.map(|(kernel, _)| kernel);
+        let kernel = combination.map(|it| it.kernel);
         let operands = Operands { kernel, source, target, layouts };
         self.state.call::<N, T>(
             (collective, self.sync()),
@@ -179,7 +215,7 @@ impl Team {
             planned_len(collective, len),
             symmetric,
             (&operands, site),
-            combination.map_or("", |(_, name)| name),
+            combination.map_or("", |it| it.name),
         )
     }
 

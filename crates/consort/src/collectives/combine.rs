@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use consort_fabric::{Kernel, Operator, Pod};
+use consort_fabric::{Operator, Pod};
 
 use crate::{
-    runtime::dispatch::Combination,
+    runtime::dispatch::{Combination, Combining},
     value::{Unpacking, Value},
 };
 
@@ -32,7 +32,7 @@ pub struct Nothing;
 impl<T: Pod, O: Operator<T>> Combine<T> for With<O> {
     #[inline(always)]
     fn combination(&self) -> Combination<'_> {
-        Some((Kernel::new::<T, O>(&self.0), O::NAME))
+        Some(Combining::new::<T, O>(&self.0))
     }
 }
 
@@ -62,7 +62,7 @@ impl<O: Operator<T>, T: Value<Kind>, Kind> WithUnpacking<O, T, Kind> {
 impl<O: Operator<T>, T: Value<Kind>, Kind> Combine<T::Packed> for WithUnpacking<O, T, Kind> {
     #[inline(always)]
     fn combination(&self) -> Combination<'_> {
-        Some((T::kernel(&self.0), O::NAME))
+        Some(Combining { kernel: T::kernel(&self.0), name: O::NAME, wide: T::wide::<O>() })
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `form` | the forms of data: what calls on them return, and which lengths they determine |
 //! | `counts` | the blocks of vector variants, as a program states them |
 //! | `combine` | the operator of a call, or none |
+//! | `widening` | partial results that are wider than the elements |
 //! | `verb` | a collective with its root and the lengths of its blocks, and their checks |
 //! | `values`, `slices` | the data of blocking calls, and a team's calls on values |
 //! | `blocking` | the ways in which a blocking call takes its data |
@@ -22,5 +23,6 @@ mod places;
 pub(crate) mod slices;
 pub(crate) mod values;
 pub(crate) mod verb;
+pub(crate) mod widening;
 
 pub(crate) use places::{are_apart, are_symmetric};

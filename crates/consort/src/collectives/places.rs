@@ -3,11 +3,11 @@
 
 use std::panic::Location;
 
-use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_fabric::{Collective, Operator, Pod, Rank};
 use consort_native::Buffer;
 
 use super::verb::{Held, Verb, brought, bytes_of, layouts};
-use crate::{Displacements, Result, Team, error::CallError};
+use crate::{Displacements, Result, Team, error::CallError, runtime::dispatch::Combining};
 
 /// # Places
 impl Team {
@@ -35,7 +35,7 @@ impl Team {
         let places = self.places(&verb, (source, target), bytes_of::<T>(len))?;
         let [source, target] = places.map(|(offset, bytes)| self.place(offset, bytes));
         let buffers = brought(collective, verb.is_root(self), source, target).into();
-        let combination = operator.map(|operator| (Kernel::new::<T, O>(operator), O::NAME));
+        let combination = operator.map(Combining::new::<T, O>);
         let (layouts, site) = (verb.even::<T>(self, len), Location::caller());
         self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
     }

@@ -133,7 +133,7 @@ impl<T: Pod> InPlace<'_, T> {
                 let contribution = contribution_in_place(&verb, team, data);
                 team.on_slices::<T, T>(verb, None, &contribution, data, site)
             }
-            _ => team.combine_in_place(verb, combine.combination(), data, site),
+            _ => team.combine_in_place::<T, T>(verb, combine.combination(), data, site),
         }
     }
 }

@@ -11,12 +11,37 @@ use crate::{
     collectives::{
         combine::Combine,
         verb::{Held, brought, bytes_of, copy_own},
+        widening::Widening,
     },
 };
 
 /// The buffers of an operation.
 pub(super) trait Buffers: Send {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
+
+    /// Returns the buffers of a call whose partial results are wider than the elements.
+    fn widen(&self, job: &Job) -> Option<WideBuffers>;
+
+    /// Writes the results of that call.
+    fn narrow(&mut self, wide: &WideBuffers, job: &Job);
+}
+
+/// The contribution and the results of a PE, as `f32`.
+pub(super) struct WideBuffers {
+    widening: Widening,
+    source: Vec<f32>,
+    target: Vec<f32>,
+}
+
+impl WideBuffers {
+    pub(super) fn operands(&mut self) -> Operands<'_> {
+        Operands {
+            kernel: Some(self.widening.kernel()),
+            source: Buffer::source(&self.source),
+            target: Buffer::target(&mut self.target),
+            layouts: None,
+        }
+    }
 }
 
 /// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
@@ -54,12 +79,18 @@ pub(super) struct Pair<T, S, D, C> {
     /// Whether this PE contributes the source, and receives the target.
     uses: [bool; 2],
     combine: C,
+    widening: Option<Widening>,
     elements: PhantomData<fn() -> T>,
 }
 
 impl<T, S, D, C> Pair<T, S, D, C> {
     pub(super) fn new(source: S, target: D, uses: [bool; 2], combine: C) -> Self {
-        Self { source, target, uses, combine, elements: PhantomData }
+        Self { source, target, uses, combine, widening: None, elements: PhantomData }
+    }
+
+    /// Sets how the call widens the elements.
+    pub(super) fn widened(self, widening: Option<Widening>) -> Self {
+        Self { widening, ..self }
     }
 }
 
@@ -84,11 +115,22 @@ where
     fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
         let Self { source, target, uses: [contributes, receives], combine, .. } = self;
         Operands {
-            kernel: combine.combination().map(|(kernel, _)| kernel),
+            kernel: combine.combination().map(|it| it.kernel),
             source: if *contributes { Buffer::source(S::elements(source)) } else { Buffer::ABSENT },
             target: if *receives { Buffer::target(target) } else { Buffer::ABSENT },
             layouts: None,
         }
+    }
+
+    fn widen(&self, _: &Job) -> Option<WideBuffers> {
+        let widening = self.widening?;
+        let source = widening.widen(S::elements(&self.source));
+        let target = Widening::blank::<T>(if self.uses[1] { self.target.len() } else { 0 });
+        Some(WideBuffers { widening, source, target })
+    }
+
+    fn narrow(&mut self, wide: &WideBuffers, _: &Job) {
+        wide.widening.narrow(&wide.target, &mut self.target);
     }
 }
 
@@ -120,18 +162,33 @@ pub(super) struct InHeap<P, T, C> {
     pub(super) source: P,
     pub(super) target: P,
     pub(super) combine: C,
+    pub(super) widening: Option<Widening>,
     pub(super) elements: PhantomData<fn() -> T>,
+}
+
+impl<P: Place, T, C> InHeap<P, T, C> {
+    fn buffer<'j>(&self, place: &P, job: &'j Job) -> Buffer<'j> {
+        let (offset, bytes) = place.extent();
+        Buffer::symmetric(job, self.rank_in_world, offset, bytes)
+    }
 }
 
 impl<P: Place, T: Pod, C: Combine<T> + Send> Buffers for InHeap<P, T, C> {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
-        let buffer = |place: &P| {
-            let (offset, bytes) = place.extent();
-            Buffer::symmetric(job, self.rank_in_world, offset, bytes)
-        };
-        let [source, target] =
-            brought(self.collective, self.is_root, buffer(&self.source), buffer(&self.target));
-        let kernel = self.combine.combination().map(|(kernel, _)| kernel);
+        let [source, target] = [&self.source, &self.target].map(|place| self.buffer(place, job));
+        let [source, target] = brought(self.collective, self.is_root, source, target);
+        let kernel = self.combine.combination().map(|it| it.kernel);
         Operands { kernel, source, target, layouts: None }
+    }
+
+    fn widen(&self, job: &Job) -> Option<WideBuffers> {
+        let widening = self.widening?;
+        let source = widening.widen_in(&self.buffer(&self.source, job));
+        let target = Widening::blank::<T>(self.target.extent().1 / size_of::<T>());
+        Some(WideBuffers { widening, source, target })
+    }
+
+    fn narrow(&mut self, wide: &WideBuffers, job: &Job) {
+        wide.widening.narrow_in(&wide.target, &mut self.buffer(&self.target, job));
     }
 }

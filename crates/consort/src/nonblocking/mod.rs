@@ -63,6 +63,7 @@ use crate::{
     collectives::{
         combine::Combine,
         verb::{Verb, planned_len},
+        widening::Widening,
     },
     runtime::{hold::CallState, plans::Ready},
 };
@@ -76,11 +77,20 @@ impl Team {
         symmetric: bool,
         combine: &impl Combine<T>,
     ) -> Result<Arc<dyn Ready>> {
-        let combination = combine.combination();
         let (kind, len) = ((verb.collective, self.sync()), planned_len(verb.collective, len));
-        let call = self.state.spec::<T, T>(kind, verb.root, len, combination);
-        let call = CallSpec { symmetric, nonblocking: true, ..call };
-        self.state.plan_to_share(&call, combination.as_ref().map(|(kernel, _)| kernel))
+        let combination = combine.combination();
+        let (call, combination) = match Widening::of(self, verb, combination) {
+            None => {
+                let call = self.state.spec::<T, T>(kind, verb.root, len, combination);
+                (CallSpec { symmetric, ..call }, combination)
+            }
+            Some(widening) => {
+                let (len, combination) = (Widening::numbers::<T>(len), widening.combination());
+                (self.state.spec::<T, f32>(kind, verb.root, len, combination), combination)
+            }
+        };
+        let call = CallSpec { nonblocking: true, ..call };
+        self.state.plan_to_share(&call, combination.map(|it| it.kernel).as_ref())
     }
 
     /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its
@@ -109,17 +119,24 @@ impl Team {
             let (number, result) = (begun.number(), Arc::clone(&completion));
             let operation = async move {
                 let mut buffers = buffers;
+                let mut wide = buffers.widen(begun.job());
                 let done = {
                     let layouts =
                         layouts.as_ref().map(|both| both.each_ref().map(OwnedLayout::layout));
-                    let operands =
-                        Operands { layouts: layouts.as_ref(), ..buffers.operands(begun.job()) };
+                    let operands = match &mut wide {
+                        Some(wide) => wide.operands(),
+                        None => buffers.operands(begun.job()),
+                    };
+                    let operands = Operands { layouts: layouts.as_ref(), ..operands };
                     // SAFETY: only this block creates the call's view, once, and only this
                     // operation drives it.
                     let call = unsafe { begun.call(&operands) };
                     drive(&begun, ready.drive(&call)).await
                 };
                 if done.is_ok() {
+                    if let Some(wide) = wide {
+                        buffers.narrow(&wide, begun.job());
+                    }
                     begun.complete();
                 }
                 result.fill(done.map(|()| finish(buffers)));

@@ -290,7 +290,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         let lens = (Some(source.elements().len()), Some(target.len()));
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, lens.0, lens.1)?;
         let is_broadcasting = shape.is_broadcasting();
-        let buffers = Pair::new(source, target, shape.uses, combine);
+        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
         let finish = move |pair: Pair<T, S, _, C>| finish(pair.into_both(is_broadcasting));
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.

@@ -15,6 +15,7 @@ use crate::{
         are_apart, are_symmetric,
         combine::{Combine, Nothing, With},
         verb::{Held, Verb, bytes_of, layouts},
+        widening::Widening,
     },
     error::CallError,
 };
@@ -83,6 +84,7 @@ impl Team {
         layouts: Option<[OwnedLayout; 2]>,
         site: Site,
     ) -> Result<Request<()>> {
+        let widening = Widening::of(self, verb, combine.combination());
         let ready = self.nonblocking_plan::<T>(verb, len, symmetric, &combine)?;
         let buffers = InHeap {
             collective: verb.collective,
@@ -91,6 +93,7 @@ impl Team {
             source,
             target,
             combine,
+            widening,
             elements: PhantomData::<fn() -> T>,
         };
         // SAFETY: the operation owns everything that it uses.

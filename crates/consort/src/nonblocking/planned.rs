@@ -73,8 +73,7 @@ impl<T: Pod + Send> PlannedData<'_, T> {
     ) -> Result<Planned<T, B>> {
         let Self { team, len, .. } = self;
         let verb = Verb { len: Some(len), ..verb };
-        let shape = Shape::of::<T>(team, &verb, None, None)?;
-        let ready = team.nonblocking_plan::<T>(&verb, shape.len, false, &combine)?;
+        let (shape, ready) = team.shape_and_plan::<T>(&verb, &combine, None, None)?;
         Ok(Planned { team: team.clone(), ready, combine: Arc::new(combine), shape, finish })
     }
 }
@@ -194,8 +193,9 @@ impl<T: Pod + Send, B: Send + 'static> Planned<T, B> {
         finish: impl FnOnce(Owned<T>) -> R + Send + 'static,
         site: Site,
     ) -> Result<Request<R>> {
-        let Shape { uses, layouts, .. } = &self.shape;
+        let Shape { uses, layouts, widening, .. } = &self.shape;
         let buffers = Pair::new(source, target, *uses, Arc::clone(&self.combine));
+        let buffers = buffers.widened(*widening);
         self.team.start_owned(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     collectives::{
         combine::Combine,
         verb::{Verb, blank, check_len, check_own, ensure_fits, layouts},
+        widening::Widening,
     },
     runtime::plans::Ready,
 };
@@ -28,12 +29,14 @@ pub(super) struct Shape {
     pub(super) is_among_some: bool,
     /// The layouts of a vector variant.
     pub(super) layouts: Option<[OwnedLayout; 2]>,
+    /// How the call widens the elements.
+    pub(super) widening: Option<Widening>,
 }
 
 impl Shape {
     /// Returns the shape of a call whose buffers have these lengths. Lengths that are not given
     /// follow from the others, and from what `verb` states.
-    pub(super) fn of<T: Pod>(
+    fn of<T: Pod>(
         team: &Team,
         verb: &Verb<'_>,
         source_len: Option<usize>,
@@ -50,6 +53,7 @@ impl Shape {
             is_broadcast: collective == Collective::Broadcast,
             is_among_some: verb.is_among_some(team),
             layouts,
+            widening: None,
         };
         let own = if collective == Collective::ScatterVector { target_len } else { source_len };
         if let Some([given, received]) = verb.held(team, verb.len.or(own).unwrap_or(0)) {
@@ -120,6 +124,8 @@ impl Team {
         target_len: Option<usize>,
     ) -> Result<(Shape, Arc<dyn Ready>)> {
         let shape = Shape::of::<T>(self, verb, source_len, target_len)?;
+        let widening = Widening::of(self, verb, combine.combination());
+        let shape = Shape { widening, ..shape };
         let ready = self.nonblocking_plan::<T>(verb, shape.len, false, combine)?;
         Ok((shape, ready))
     }

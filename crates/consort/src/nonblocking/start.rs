@@ -226,7 +226,7 @@ impl<T: Pod + Send> Start<'_, T> {
         let Self { team, source } = self;
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, Some(source.len()), None)?;
         let (source, target) = shape.place(source);
-        let buffers = Pair::new(source, target, shape.uses, combine);
+        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
         let (is_broadcasting, is_among_some) = (shape.is_broadcasting(), shape.is_among_some);
         let finish = move |Pair { source, target, .. }| {
             finish(is_among_some, Shape::result(is_broadcasting, source, target))
@@ -266,7 +266,7 @@ impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for StartInto<'_, T
         let lens = (Some(source.len()), Some(target.len()));
         let (shape, ready) = team.shape_and_plan::<T>(&verb, &combine, lens.0, lens.1)?;
         let is_broadcasting = shape.is_broadcasting();
-        let buffers = Pair::new(source, target, shape.uses, combine);
+        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
         let finish = move |pair: Pair<_, _, _, _>| pair.into_both(is_broadcasting);
         team.start_owned(ready, buffers, shape.layouts, finish, site)
     }

@@ -2,14 +2,32 @@
 
 use std::{any::type_name, sync::Arc};
 
-use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, SyncModes};
+use consort_fabric::{
+    CallSpec, Collective, Kernel, Operator, OperatorClass, Pod, Rank, SyncModes, Wide,
+};
 use consort_native::{Operands, Site};
 
 use super::{hold::Hold, plan_cache::Key, plans::Ready};
 use crate::{Error, Result, error::CallError};
 
-/// The operator and its name, if contributions are combined.
-pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
+/// The operator, if contributions are combined.
+pub type Combination<'k> = Option<Combining<'k>>;
+
+/// An operator.
+#[derive(Clone, Copy, Debug)]
+pub struct Combining<'k> {
+    pub(crate) kernel: Kernel<'k>,
+    pub(crate) name: &'static str,
+    /// How partial results are kept, if not as elements.
+    pub(crate) wide: Option<&'static Wide>,
+}
+
+impl<'k> Combining<'k> {
+    #[inline(always)]
+    pub(crate) fn new<T: Pod, O: Operator<T>>(operator: &'k O) -> Self {
+        Self { kernel: Kernel::new::<T, O>(operator), name: O::NAME, wide: O::WIDE }
+    }
+}
 
 impl Hold {
     /// Makes a call at `site` on blocks of `len` elements, by its cached plan or a new one. The
@@ -33,7 +51,8 @@ impl Hold {
         if let Some(ready) = self.cache.find(&key) {
             return self.run(&*ready, operands, site);
         }
-        let combination = operands.kernel.map(|kernel| (kernel, operator));
+        let combination =
+            operands.kernel.map(|kernel| Combining { kernel, name: operator, wide: None });
         let call = self.spec::<N, T>((collective, sync), root, len, combination);
         self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands, site)
     }
@@ -81,8 +100,8 @@ impl Hold {
             bytes: len * size_of::<T>(),
             datatype: type_name::<N>(),
             element_bytes: size_of::<T>(),
-            operator: combination.map_or("", |(_, name)| name),
-            class: combination.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
+            operator: combination.map_or("", |it| it.name),
+            class: combination.map_or(OperatorClass::Commutative, |it| it.kernel.class()),
             ..CallSpec::barrier(self.endpoint.size())
         }
     }

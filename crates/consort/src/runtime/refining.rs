@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Instant};
 
 use consort_collectives::PlanError;
-use consort_fabric::{CallSpec, Collective, Kernel, Operator, Sum, SyncModes};
+use consort_fabric::{CallSpec, Collective, Sum, SyncModes};
 use consort_native::{Buffer, Operands, Site};
 use consort_tuner::online::{RefinementStep, TIMES};
 
 use super::{
+    dispatch::Combining,
     hold::Hold,
     plan_cache::Key,
     plans::Ready,
@@ -98,16 +99,15 @@ impl Hold {
         times: &[u64; TIMES],
         site: Site,
     ) -> Result<[u64; TIMES]> {
-        let kernel = Kernel::new::<u64, _>(&Sum);
+        let sum = Combining::new::<u64, _>(&Sum);
         let ready = refinements.deciding(|| {
-            let combination = Some((kernel, <Sum as Operator<u64>>::NAME));
             let kind = (Collective::AllReduce, SyncModes::MINE);
-            let call = self.spec::<u64, u64>(kind, None, TIMES, combination);
+            let call = self.spec::<u64, u64>(kind, None, TIMES, Some(sum));
             self.prepare_named(&call, "the refinement of choices")
         })?;
         let mut sums = [0; TIMES];
         let operands = Operands {
-            kernel: Some(kernel),
+            kernel: Some(sum.kernel),
             source: Buffer::source(times),
             target: Buffer::target(&mut sums),
             layouts: None,

@@ -154,6 +154,80 @@ fn nan_and_infinities_follow_ieee() {
     }
 }
 
+/// Checks that sums are rounded once, in every form of call: PE 0 contributes 1, and the others half
+/// of the distance to the next number, which is lost if it is added to 1 alone.
+fn rounds_once<T: Pod + PartialEq + Debug + Send + Sync>(
+    world: &Team,
+    of: impl Fn(f32) -> T,
+    half_step: f32,
+) -> Result<()>
+where
+    Sum: Operator<T>,
+{
+    const LONG: usize = 20_000;
+    let me = world.rank().0;
+    let sum = |until: u32| of(1.0 + until as f32 * half_step);
+    let mine = of(if me == 0 { 1.0 } else { half_step });
+    let (last, total) = (world.size() as u32 - 1, sum(world.size() as u32 - 1));
+    let (root, untouched) = (Rank(last), of(7.0));
+    let at_root = if me == last { total } else { untouched };
+    assert_eq!(world.all_reduce(mine, Sum)?, total);
+    assert_eq!(world.reduce(mine, Sum, root)?, (me == last).then_some(total));
+    assert_eq!(world.scan(mine, Sum)?, sum(me));
+    assert_eq!(world.reduce_scatter(&vec![mine; world.size()], Sum)?, total);
+    assert_eq!(world.all_reduce([mine; 3], Sum)?, [total; 3]);
+    assert_eq!(world.values(&[mine; 3]).all_reduce(Sum)?, [total; 3]);
+    for len in [1, 7, LONG] {
+        let source = vec![mine; len];
+        let mut target = vec![untouched; len];
+        world.slices(&source, &mut target).reduce(Sum, root)?;
+        assert_eq!(target, vec![at_root; len]);
+        world.slices(&source, &mut target).exclusive_scan(Sum)?;
+        assert_eq!(target, vec![if me == 0 { at_root } else { sum(me - 1) }; len]);
+        world.slices(&source, &mut target).all_reduce(Sum)?;
+        assert_eq!(target, vec![total; len]);
+        let mut data = source.clone();
+        world.in_place(&mut data).reduce(Sum, root)?;
+        assert_eq!(data, vec![if me == last { total } else { mine }; len]);
+        let mut data = source.clone();
+        world.in_place(&mut data).scan(Sum)?;
+        assert_eq!(data, vec![sum(me); len]);
+        let owned = world.start(source.clone()).all_reduce(Sum)?;
+        let both = world.start_into(source.clone(), vec![untouched; len]).reduce(Sum, root)?;
+        let plan = world.plan::<T>(len).scan(Sum)?;
+        let planned = plan.start(source.clone())?;
+        assert_eq!(planned.wait()?, vec![sum(me); len]);
+        assert_eq!(both.wait()?, (source.clone(), vec![at_root; len]));
+        assert_eq!(owned.wait()?, vec![total; len]);
+        let (mut target, mut data) = (vec![untouched; len], source.clone());
+        world.overlap(|scope| {
+            scope.start_into(&source, &mut target).all_reduce(Sum)?;
+            scope.start_in_place(&mut data).scan(Sum).map(drop)
+        })?;
+        assert_eq!((target, data), (vec![total; len], vec![sum(me); len]));
+        let (from, to) = (world.symmetric::<T>(len)?, world.symmetric::<T>(len)?);
+        from.fill(mine)?;
+        to.fill(untouched)?;
+        world.barrier()?;
+        world.in_symmetric(&from, &to).reduce(Sum, root)?;
+        assert_eq!(to.to_vec()?, vec![at_root; len]);
+        world.start_symmetric(&from, &to).all_reduce(Sum)?.wait()?;
+        assert_eq!(to.to_vec()?, vec![total; len]);
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn sums_of_short_floats_are_rounded_once() {
+    for pes in 2..=6 {
+        on(Job::threads(pes).heap_bytes(1 << 20), |world| {
+            rounds_once(world, f16::from_f32, 2_f32.powi(-11))?;
+            rounds_once(world, bf16::from_f32, 2_f32.powi(-8))
+        });
+    }
+}
+
 /// Checks for each algorithm that all PEs get the same bits, and get them again, although the order
 /// of the sums matters.
 fn repeats<T: Pod>(
