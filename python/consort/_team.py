@@ -24,11 +24,15 @@ class Team:
     length; otherwise they get `Mismatched`. Only the thread of its PE uses a team, during `launch`
     or `attach`; any thread uses that of an `Attachment`, until it is closed.
 
-    Calls take arrays of float32, float64, integers of 8 to 64 bits and bool, contiguous in C order.
-    They also take numbers, and then return numbers. `out` is an array for the result. Where `out`
-    may be the given array, either all PEs do this or none. The operators are "sum", "product",
-    "min" and "max"; for integers and bool also "and", "or" and "xor". bool has no "sum" and no
-    "product". Integers wrap around, and "min" and "max" prefer numbers to NaN.
+    Calls take arrays of float16, bfloat16 (of the package ml_dtypes), float32, float64, complex64,
+    complex128, integers of 8 to 64 bits and bool, contiguous in C order. They also take numbers,
+    and then return numbers. `out` is an array for the result. Where `out` may be the given array,
+    either all PEs do this or none.
+
+    The operators are "sum", "product", "min" and "max"; for integers and bool also "and", "or" and
+    "xor". bool has no "sum" and no "product", and complex numbers have no "min" and no "max".
+    Integers wrap around, and "min" and "max" prefer numbers to NaN. Sums and products of float16
+    and bfloat16 are computed in float32 and rounded once.
 
     During a call, nothing else may change its arrays. Calls of other PEs that would change them
     raise an error, but other threads of the program are not stopped.
@@ -366,11 +370,13 @@ class Team:
         self, block: tuple[tuple[int, ...], np.dtype] | None, root: int
     ) -> tuple[tuple[int, ...], np.dtype]:
         """Returns the root's shape and type on all PEs."""
-        words = np.zeros(_MOST_AXES + 3, np.int64)
+        name, words = np.zeros(1, "S16"), np.zeros(_MOST_AXES + 1, np.int64)
         if block is not None:
             shape, of = block
-            words[:3] = ord(of.kind), of.itemsize, len(shape)
-            words[3 : 3 + len(shape)] = shape
+            name[0], words[0] = of.name, len(shape)
+            words[1 : 1 + len(shape)] = shape
+        words = np.concatenate([name.view(np.int64), words])
         self._move("broadcast", words, words, root)
-        kind, size, axes = words[:3].tolist()
-        return tuple(words[3 : 3 + axes].tolist()), np.dtype(f"{chr(kind)}{size}")
+        axes = words[2]
+        of = np.dtype(words[:2].view("S16")[0].decode())
+        return tuple(words[3 : 3 + axes].tolist()), of

@@ -8,6 +8,8 @@ use std::fmt::Display;
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
+use half::{bf16, f16};
+use num_complex::Complex;
 use numpy::{
     BorrowError, Element, PyArray1, PyArrayDescrMethods as _, PyArrayDyn, PyArrayMethods as _,
     PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _,
@@ -71,8 +73,12 @@ data! {
 
 // `[u8; 1]` and `u8` are different types, so calls on `bool` and on `uint8` do not match.
 data! {
+    f16 as f16, "float16": "sum" Sum, "product" Product, "min" Min, "max" Max;
+    bf16 as bf16, "bfloat16": "sum" Sum, "product" Product, "min" Min, "max" Max;
     f32 as f32, "float32": "sum" Sum, "product" Product, "min" Min, "max" Max;
     f64 as f64, "float64": "sum" Sum, "product" Product, "min" Min, "max" Max;
+    Complex<f32> as Complex<f32>, "complex64": "sum" Sum, "product" Product;
+    Complex<f64> as Complex<f64>, "complex128": "sum" Sum, "product" Product;
     [u8; 1] as u8, "bool": "min" BitAnd, "max" BitOr, "and" BitAnd, "or" BitOr, "xor" BitXor;
 }
 
@@ -87,6 +93,7 @@ macro_rules! for_type_of {
             }};
         }
         match $crate::arrays::kind(array)? {
+            ('f', 2) => with!(half::f16),
             ('f', 4) => with!(f32),
             ('f', 8) => with!(f64),
             ('i', 1) => with!(i8),
@@ -98,27 +105,37 @@ macro_rules! for_type_of {
             ('u', 4) => with!(u32),
             ('u', 8) => with!(u64),
             ('b', 1) => with!([u8; 1]),
+            ('c', 8) => with!(num_complex::Complex<f32>),
+            ('c', 16) => with!(num_complex::Complex<f64>),
+            ($crate::arrays::BFLOAT16, 2) => with!(half::bf16),
             _ => Err($crate::arrays::not_taken(array)),
         }
     }};
 }
 pub(crate) use for_type_of;
 
+/// The kind of bfloat16, which NumPy has no letter for: the type comes from the package `ml_dtypes`.
+pub(crate) const BFLOAT16: char = 'B';
+
 /// Returns the kind of an array's type, as NumPy's letter, and its size in bytes. The letter is a
 /// space if the byte order is not this machine's.
 pub(crate) fn kind(array: &Bound<'_, PyAny>) -> PyResult<(char, usize)> {
     let array = array.cast::<PyUntypedArray>()?;
     let of = array.dtype();
-    let is_native = of.is_native_byteorder().unwrap_or(true);
-    Ok((if is_native { char::from(of.kind()) } else { ' ' }, of.itemsize()))
+    let kind = match of.kind() {
+        _ if !of.is_native_byteorder().unwrap_or(true) => ' ',
+        b'V' if of.getattr("name")?.eq(bf16::NAME)? => BFLOAT16,
+        letter => char::from(letter),
+    };
+    Ok((kind, of.itemsize()))
 }
 
 /// Returns the exception for an array of an unsupported type.
 pub(crate) fn not_taken(array: &Bound<'_, PyAny>) -> PyErr {
     let name = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
     PyTypeError::new_err(format!(
-        "unsupported array type {name}: use float32, float64, integers of 8 to 64 bits or bool, \
-         in this machine's byte order"
+        "unsupported array type {name}: use float16, bfloat16, float32, float64, complex64, \
+         complex128, integers of 8 to 64 bits or bool, in this machine's byte order"
     ))
 }
 

@@ -8,8 +8,15 @@ import pytest
 import consort
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-FLOATS = ["float32", "float64"]
-TYPES = [*INTEGERS, *FLOATS, "bool"]
+FLOATS = ["float16", "float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+try:
+    import ml_dtypes  # noqa: F401: defines bfloat16
+except ImportError:
+    pass
+else:
+    FLOATS.append("bfloat16")
+TYPES = [*INTEGERS, *FLOATS, *COMPLEX, "bool"]
 OPERATORS = {
     "sum": np.add,
     "product": np.multiply,
@@ -25,7 +32,7 @@ SIZES = [1, 2, 3, 5]
 def operators(dtype):
     if dtype == "bool":
         return ["min", "max", "and", "or", "xor"]
-    return list(OPERATORS)[:4] if dtype in FLOATS else list(OPERATORS)
+    return list(OPERATORS)[: 2 if dtype in COMPLEX else 4 if dtype in FLOATS else None]
 
 
 PAIRS = [(dtype, op) for dtype in TYPES for op in operators(dtype)]
@@ -34,10 +41,11 @@ PAIRS = [(dtype, op) for dtype in TYPES for op in operators(dtype)]
 def arrays(dtype, pes, shape, seed=0):
     """An array for each PE, with values whose sums are exact."""
     draw = np.random.default_rng([seed, pes])
-    low = 0 if dtype.startswith(("u", "b")) else -3
-    return [
-        draw.integers(low, 2 if dtype == "bool" else 4, shape).astype(dtype) for _ in range(pes)
-    ]
+    low = 0 if dtype == "bool" or dtype.startswith("u") else -3
+    numbers = [draw.integers(low, 2 if dtype == "bool" else 4, (2, *np.atleast_1d(shape))) for _ in range(pes)]
+    if dtype in COMPLEX:
+        return [(real + 1j * imaginary).astype(dtype) for real, imaginary in numbers]
+    return [number.astype(dtype) for number, _ in numbers]
 
 
 def combined(op, each):
@@ -80,6 +88,19 @@ def test_reductions_and_scans_agree_with_numpy(dtype, op, pes):
 
 
 @pytest.mark.parametrize("pes", SIZES)
+@pytest.mark.parametrize("dtype", [dtype for dtype in FLOATS if "16" in dtype])
+def test_sums_of_short_floats_are_rounded_once(dtype):
+    half_step = np.array(2.0**-8 if dtype == "bfloat16" else 2.0**-11).astype(dtype)
+
+    def program(team):
+        mine = np.full(5, 1 if team.rank == 0 else half_step, dtype)
+        return team.all_reduce(mine), team.start_all_reduce(mine).wait()
+
+    for sums in consort.launch(program, pes=3):
+        for found in sums:
+            same(found, np.full(5, 1 + 2 * float(half_step), dtype))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_data_movement_agrees_with_numpy(dtype, pes):
     each = arrays(dtype, pes, (pes, 2, 3))
