@@ -194,7 +194,7 @@ impl JobBuilder {
         match self.pes {
             0 => Err(LaunchError::NoPes.into()),
             1..=MOST_PES => Ok(Rank::new(self.pes).0),
-            asked => Err(LaunchError::TooManyPes { asked, most: MOST_PES }.into()),
+            requested => Err(LaunchError::TooManyPes { requested, most: MOST_PES }.into()),
         }
     }
 

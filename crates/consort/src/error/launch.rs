@@ -16,7 +16,7 @@ pub enum LaunchError {
     /// More PEs than a job may have.
     TooManyPes {
         /// The number of PEs requested.
-        asked: usize,
+        requested: usize,
         /// The largest number allowed.
         most: usize,
     },
@@ -86,8 +86,8 @@ impl fmt::Display for LaunchError {
                 "a job needs at least one PE: give Job::threads or Barrier::new a number from 1 to \
                  {MOST_PES}"
             ),
-            Self::TooManyPes { asked, most } => {
-                write!(f, "{asked} PEs are too many: a job has at most {most}")
+            Self::TooManyPes { requested, most } => {
+                write!(f, "{requested} PEs are too many: a job has at most {most}")
             }
             Self::Mpi(text) => fmt::Display::fmt(text, f),
             Self::Join(error) => fmt::Display::fmt(error, f),

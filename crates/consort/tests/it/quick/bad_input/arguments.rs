@@ -45,9 +45,11 @@ fn no_pes_and_too_many() {
     let none = Job::threads(0).run(|_| Ok(())).expect_err("no PEs");
     assert_eq!(none, Error::Launch(LaunchError::NoPes));
     assert!(none.to_string().contains("1 to 1024"), "{none}");
-    for asked in [MOST_PES + 1, usize::MAX] {
-        let many = Job::threads(asked).run(|_| Ok(())).expect_err("too many PEs");
-        assert_eq!(many, Error::Launch(LaunchError::TooManyPes { asked, most: MOST_PES }));
+    for requested in [MOST_PES + 1, usize::MAX] {
+        let many = Job::threads(requested).run(|_| Ok(())).expect_err("too many PEs");
+        assert_eq!(many, Error::Launch(LaunchError::TooManyPes { requested, most: MOST_PES }));
+        let text = format!("{requested} PEs are too many: a job has at most {MOST_PES}");
+        assert_eq!(many.to_string(), text);
     }
     let heap = Job::threads(2).heap_bytes(usize::MAX).run(|_| Ok(())).expect_err("no such heap");
     assert!(matches!(heap, Error::Memory(HeapError::System { pes: 2, .. })), "{heap}");
