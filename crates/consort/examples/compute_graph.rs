@@ -75,7 +75,8 @@ impl Context {
 fn main() -> Result<()> {
     let pool = Job::threads(4).pool()?;
     for token in 1..=3 {
-        // The first region makes the context; the others find it, and allocate nothing.
+        // The first region makes the context; inside the others, the PEs find it and allocate
+        // nothing. `run` itself allocates its results.
         let sums = pool.run(|pe| pe.keep(Context::new)?.evaluate(token))?;
         assert!(sums.iter().all(|sum| *sum == sums[0]), "all PEs have the same result");
         println!("token {token}: {:.3}", sums[0]);
