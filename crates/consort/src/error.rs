@@ -3,8 +3,8 @@
 //! | kind of [`Error`] | meaning | details |
 //! | --- | --- | --- |
 //! | [`PeFailed`](Error::PeFailed) | a PE panicked, or its program returned an error | [`Error::failed_pe`] |
-//! | [`Mismatched`](Error::Mismatched) | PEs made different calls, or wait for each other | [`Failure`] |
-//! | [`TimedOut`](Error::TimedOut) | a wait took longer than its limit | [`Failure`] |
+//! | [`Mismatched`](Error::Mismatched) | PEs made different calls, or wait for each other | [`Error::failure`] |
+//! | [`TimedOut`](Error::TimedOut) | a wait took longer than its limit | [`Error::failure`], [`Failure::absent_pes`] |
 //! | [`Forked`](Error::Forked) | a forked child used an object of its parent | |
 //! | [`JobFailed`](Error::JobFailed) | the job has failed, and the reason cannot be read | |
 //! | [`Call`](Error::Call) | an argument is wrong, or the call needs something that is no longer there | [`CallError`] |
@@ -107,6 +107,31 @@ impl Error {
     pub fn failed_pe(&self) -> Option<(Rank, &str)> {
         match self {
             Self::PeFailed { rank, reason } => Some((*rank, reason)),
+            _ => None,
+        }
+    }
+
+    /// Returns the details of [`Error::Mismatched`] and [`Error::TimedOut`]: the PEs and their calls.
+    /// [`Failure::absent_pes`] says which PEs were late.
+    ///
+    /// ```
+    /// use consort::{Job, Rank};
+    /// use std::{thread, time::Duration};
+    ///
+    /// let ended = Job::threads(3).run(|pe| {
+    ///     if pe.world().rank() == Rank(1) {
+    ///         thread::sleep(Duration::from_millis(400)); // is late
+    ///     }
+    ///     pe.with_timeout(Duration::from_millis(100), || pe.world().barrier())
+    /// });
+    /// let error = ended.unwrap_err();
+    /// let failure = error.failure().expect("the barrier took too long");
+    /// assert_eq!(failure.absent_pes().expect("a PE was late").first, [Rank(1)]);
+    /// ```
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Mismatched(failure) | Self::TimedOut(failure) => Some(failure),
             _ => None,
         }
     }

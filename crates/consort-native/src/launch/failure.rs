@@ -108,12 +108,39 @@ pub enum Failure {
     Forked,
 }
 
-/// The team of a failure: its first members, and its size.
+impl Failure {
+    /// Returns the PEs that others waited for in vain: those that had not begun the call when its
+    /// time limit ended, or that no thread ran. `None` if the job has failed for another reason, or
+    /// if no PE was late.
+    ///
+    /// ```
+    /// use consort_fabric::Rank;
+    /// use consort_native::{Failure, Members};
+    /// use std::time::Duration;
+    ///
+    /// let limit = Duration::from_secs(1);
+    /// let late = Members { first: vec![Rank(3)], size: 1 };
+    /// let failure = Failure::TimedOut { rank: Rank(0), call: "barrier".to_owned(), limit, late };
+    /// assert_eq!(failure.absent_pes().expect("a PE was late").first, [Rank(3)]);
+    /// assert_eq!(Failure::Forked.absent_pes(), None);
+    /// ```
+    #[must_use]
+    pub fn absent_pes(&self) -> Option<&Members> {
+        match self {
+            Self::Missing { missing: absent, .. } | Self::TimedOut { late: absent, .. } => {
+                (absent.size > 0).then_some(absent)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The PEs of a failure, such as a team: the first of them, and their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// The ranks in the world of at most 16 members; empty for the world.
+    /// The ranks in the world of at most 16 members; empty for the team of all PEs.
     pub first: Vec<Rank>,
-    /// The number of members; 0 for the world.
+    /// The number of members; 0 for the team of all PEs.
     pub size: usize,
 }
 

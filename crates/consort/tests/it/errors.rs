@@ -1,11 +1,11 @@
 //! Errors tell a program which PE has failed, whether the job has failed, and which environment
 //! variable has a value that cannot be used.
 
-use std::{env, process::Command, sync::Mutex, time::Duration};
+use std::{env, process::Command, sync::Mutex, thread, time::Duration};
 
 use consort::{
     Barrier, Error, Job, Rank,
-    error::{CallError, Failure, HeapError, LaunchError},
+    error::{CallError, Failure, HeapError, LaunchError, Members},
 };
 use consort_conformance::turns::{LIMIT, alone};
 
@@ -51,6 +51,45 @@ fn pe_whose_program_returned_an_error_is_named_to_the_others() {
         assert!(reason.contains(&CallError::Taken.to_string()), "{reason}");
         assert!(error.is_fatal());
     }
+}
+
+/// The call's time limit ends while PE 2 sleeps, so the other PEs name it.
+#[test]
+fn late_pe_is_named() {
+    let error = alone(LIMIT, || {
+        let ended = Job::threads(3).run(|pe| {
+            let world = pe.world();
+            world.barrier()?;
+            if world.rank() == Rank(2) {
+                thread::sleep(Duration::from_millis(800));
+            }
+            pe.with_timeout(Duration::from_millis(200), || world.barrier())
+        });
+        ended.expect_err("PE 2 is late")
+    });
+    assert!(matches!(error, Error::TimedOut(_)), "{error}");
+    let late = error.failure().and_then(Failure::absent_pes);
+    assert_eq!(late, Some(&Members { first: vec![Rank(2)], size: 1 }), "{error}");
+}
+
+#[test]
+fn missing_pes_are_named() {
+    let barrier = Barrier::new(3).join_timeout(Duration::from_millis(50));
+    let error = barrier.join().expect("room").wait().expect_err("nobody else joins");
+    let missing = error.failure().and_then(Failure::absent_pes);
+    assert_eq!(missing, Some(&Members { first: vec![Rank(1), Rank(2)], size: 2 }), "{error}");
+}
+
+#[test]
+fn mismatch_has_a_failure_without_absent_pes() {
+    let error = fails(2, |world| match world.rank() {
+        Rank(0) => world.barrier(),
+        _ => world.broadcast(7, Rank(0)).map(drop),
+    });
+    let failure = error.failure().expect("the calls do not match");
+    assert!(matches!(failure, Failure::Mismatched { .. }), "{error}");
+    assert_eq!(failure.absent_pes(), None, "{error}");
+    assert_eq!(Error::Forked.failure(), None);
 }
 
 #[test]
