@@ -247,6 +247,7 @@ impl From<JoinError> for Error {
     fn from(error: JoinError) -> Self {
         match error {
             JoinError::Lost { rank, reason } => Self::PeFailed { rank, reason },
+            JoinError::Variable(error) => Self::Config(error),
             error => Self::Launch(LaunchError::Join(error)),
         }
     }

@@ -306,9 +306,9 @@ fn the_first_program_runs_as_threads_and_as_processes() {
     for (variable, value, part) in [
         ("CONSORT_PES", &b"many"[..], "CONSORT_PES is `many`"),
         ("CONSORT_PES", b"4\xff", "CONSORT_PES is `4\u{fffd}`"),
-        ("CONSORT_LAUNCH", b"3:0:4", "`consort run` did not set it"),
+        ("CONSORT_LAUNCH", b"3:0:4", "CONSORT_LAUNCH is `3:0:4`: use the value"),
         ("CONSORT_LAUNCH", b"99:0:4:1", "cannot be mapped"),
-        ("CONSORT_LAUNCH", b"0:4:4:1", "`consort run` did not set it"),
+        ("CONSORT_LAUNCH", b"0:4:4:1", "CONSORT_LAUNCH is `0:4:4:1`: use the value"),
         ("CONSORT_SEGMENT", b"private\xff", "CONSORT_SEGMENT is `private\u{fffd}`"),
     ] {
         let value = OsStr::from_bytes(value);

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     directory::blocks::HeapError,
-    launch::memory::SharedFile,
+    launch::{config_error::ConfigError, memory::SharedFile},
     segment::{
         backing::{self, GrowableFile},
         memory_error::MemoryError,
@@ -42,11 +42,14 @@ const LOOK: Duration = Duration::from_micros(50);
 /// The name of the segment of a launch in errors.
 const LAUNCH: &str = "the memory that the PEs of a job share";
 
+/// The values of the launcher's variable that can be used, in errors.
+const EXPECTED: &str = "the value that `consort run` sets, or unset it to run the program alone";
+
 /// The reason why a process cannot be one of a launcher's PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinError {
-    /// The variable does not have the form that a launcher gives it.
-    Variable(String),
+    /// The launcher's environment variable does not have the form that a launcher gives it.
+    Variable(ConfigError),
     /// The launcher's memory does not exist.
     Memory(String),
     /// The launcher has another version.
@@ -74,11 +77,7 @@ pub enum JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Variable(text) => write!(
-                f,
-                "invalid {VARIABLE} `{text}`: `consort run` did not set it; unset it to run the \
-                 program alone"
-            ),
+            Self::Variable(error) => fmt::Display::fmt(error, f),
             Self::Memory(text) => write!(
                 f,
                 "the memory of `consort run` cannot be mapped ({text}): it has ended, or a \
@@ -110,6 +109,12 @@ impl fmt::Display for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+impl From<ConfigError> for JoinError {
+    fn from(error: ConfigError) -> Self {
+        Self::Variable(error)
+    }
+}
 
 /// The reason why a process cannot begin a launch.
 pub(crate) enum BeginError {
@@ -235,14 +240,14 @@ impl Member {
 
     /// Opens the launcher's memory without joining its job.
     fn open(text: &str) -> Result<Self, JoinError> {
-        let wrong = || JoinError::Variable(text.to_owned());
+        let wrong = || ConfigError::new(VARIABLE, text, EXPECTED);
         let parts: Vec<u32> =
             text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        let &[number, rank, pes, launcher] = &parts[..] else { return Err(wrong()) };
+        let &[number, rank, pes, launcher] = &parts[..] else { return Err(wrong().into()) };
         let most = u32::try_from(MOST_PROCESSES).unwrap_or(u32::MAX);
         let number = i32::try_from(number).map_err(|_| wrong())?;
         if pes > most || rank >= pes {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         let file = system::inherited(number, launcher);
         let control =
@@ -250,7 +255,7 @@ impl Member {
         let control = control.map_err(|error| JoinError::Memory(error.to_string()))?;
         let control = control.ok_or(JoinError::Version)?;
         if control.pes != pes {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         let (control, process) = (Arc::new(control), ProcessToken::current());
         let statics = Mutex::default();

@@ -4,7 +4,7 @@
 use std::{env, process::Command, sync::Mutex, thread, time::Duration};
 
 use consort::{
-    Barrier, Error, Job, Rank,
+    Barrier, Error, Job, Rank, Result,
     error::{CallError, Failure, HeapError, LaunchError, Members},
 };
 use consort_conformance::turns::{LIMIT, alone};
@@ -132,22 +132,43 @@ fn errors_of_one_call_are_not_fatal() {
     }
 }
 
-#[test]
-fn wrong_variable_is_named_with_its_value() {
+/// Asserts that `variable`, with a value that cannot be used, is the reason why `launch` fails. Runs
+/// the test of this name again, in a process with that value.
+fn is_named(
+    test: &str,
+    (variable, value): (&str, &str),
+    expected: &str,
+    launch: impl Fn() -> Result<()>,
+) {
     if env::var_os(TASK).is_some() {
-        let error = Job::threads(2).run(|_| Ok(())).expect_err("there is no such memory");
+        let error = launch().expect_err("the value cannot be used");
         assert!(!error.is_fatal() && error.failed_pe().is_none(), "{error}");
         let text = error.to_string();
         let Error::Config(error) = error else { panic!("{error}") };
-        assert_eq!((error.variable(), error.value()), ("CONSORT_SEGMENT", "elsewhere"));
-        assert_eq!(error.expected(), "private or shared");
-        assert_eq!(text, "CONSORT_SEGMENT is `elsewhere`: use private or shared");
+        assert_eq!((error.variable(), error.value()), (variable, value));
+        assert_eq!(error.expected(), expected);
+        assert_eq!(text, format!("{variable} is `{value}`: use {expected}"));
         return;
     }
     let mut program = Command::new(env::current_exe().expect("this program"));
-    program.args(["errors::wrong_variable_is_named_with_its_value", "--exact", "--nocapture"]);
-    program.env(TASK, "yes").env("CONSORT_SEGMENT", "elsewhere");
+    program.args([&format!("errors::{test}"), "--exact", "--nocapture"]);
+    program.env(TASK, "yes").env(variable, value);
     let output = program.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn wrong_variable_is_named_with_its_value() {
+    let test = "wrong_variable_is_named_with_its_value";
+    let wrong = ("CONSORT_SEGMENT", "elsewhere");
+    is_named(test, wrong, "private or shared", || Job::threads(2).run(|_| Ok(())).map(drop));
+}
+
+#[test]
+fn wrong_variable_of_the_launcher_is_named_with_its_value() {
+    let test = "wrong_variable_of_the_launcher_is_named_with_its_value";
+    let expected = "the value that `consort run` sets, or unset it to run the program alone";
+    let wrong = ("CONSORT_LAUNCH", "PE 3 of 4");
+    is_named(test, wrong, expected, || Job::from_env(2).run(|_| Ok(())).map(drop));
 }
