@@ -91,6 +91,7 @@ pub enum Direction {
 
 /// The reason why a candidate has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanError {
     /// No algorithm has that name.
     UnknownAlgorithm {

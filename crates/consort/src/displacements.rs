@@ -26,6 +26,7 @@ pub struct Displacements {
 
 /// The error for displacements that no buffer can have, or that do not fit a given buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DisplacementsError {
     /// The numbers of counts and displacements differ.
     Uneven {

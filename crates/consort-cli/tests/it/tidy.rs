@@ -5,6 +5,7 @@
 
 mod circles;
 mod documents;
+mod errors;
 mod links;
 mod manifests;
 mod methods;

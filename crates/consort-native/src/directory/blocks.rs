@@ -28,6 +28,7 @@ pub(crate) struct Allocation {
 
 /// The reason why an allocation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeapError {
     /// No gap is large enough.
     Exhausted {

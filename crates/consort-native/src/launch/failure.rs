@@ -8,6 +8,7 @@ use crate::team::message::{is_message, sends};
 
 /// The reason why a job has failed. It is recorded once, and the errors of all PEs contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failure {
     /// A PE panicked, or its program returned an error.
     Pe {

@@ -47,6 +47,7 @@ const EXPECTED: &str = "the value that `consort run` sets, or unset it to run th
 
 /// The reason why a process cannot be one of a launcher's PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum JoinError {
     /// The launcher's environment variable does not have the form that a launcher gives it.
     Variable(ConfigError),

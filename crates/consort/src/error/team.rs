@@ -6,6 +6,7 @@ use consort_fabric::Rank;
 
 /// The reason why a team cannot be created or freed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TeamError {
     /// A member is not in the parent.
     Outside {
