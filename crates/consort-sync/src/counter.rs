@@ -8,7 +8,7 @@ use crate::{
     delegation::{Locked, Scheme, ServerScheme},
     locks::Handoff,
     machine::MACHINE,
-    objects::{self, ObjectPart},
+    objects::{CounterObject, ObjectPart},
     threads::PerThread,
 };
 
@@ -29,7 +29,7 @@ use crate::{
 /// assert_eq!((VISITS.fetch_add(0), tickets.fetch_add(0)), (4, 40));
 /// ```
 pub struct Counter<S: Scheme = Locked<Handoff>> {
-    counter: objects::Counter<S>,
+    counter: CounterObject<S>,
     locals: PerThread<[S::Local; 2]>,
 }
 
@@ -51,10 +51,11 @@ impl<S: Scheme> Counter<S> {
     /// Creates a counter with the value 0 under a scheme.
     #[must_use]
     pub const fn with(scheme: S) -> Self {
-        Self { counter: objects::Counter::new(scheme), locals: PerThread::new() }
+        Self { counter: CounterObject::new(scheme), locals: PerThread::new() }
     }
 
-    /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the previous count.
+    /// Adds to the counter, modulo [`VALUES`](crate::objects::VALUES), and returns the previous
+    /// count.
     #[inline]
     pub fn fetch_add(&self, by: u64) -> u64 {
         self.counter.apply_here(self.locals.mine(), ObjectPart::Put, by)
@@ -79,7 +80,7 @@ impl<S: ServerScheme> Counter<S> {
 
 impl<S: Scheme> Drop for Counter<S> {
     fn drop(&mut self) {
-        self.locals.each(|local| objects::Counter::<S>::retire_local(&MACHINE, local));
+        self.locals.each(|local| CounterObject::<S>::retire_local(&MACHINE, local));
         self.counter.retire(&MACHINE);
     }
 }

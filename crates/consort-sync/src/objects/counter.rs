@@ -7,8 +7,8 @@ use consort_machine::{Line, Machine};
 use super::{Object, ObjectPart, Sequential, VALUES};
 use crate::delegation::Scheme;
 
-/// A counter, modulo [`VALUES`].
-pub type Counter<S> = Object<S, SequentialCounter>;
+/// A counter under a scheme, modulo [`VALUES`].
+pub type CounterObject<S> = Object<S, SequentialCounter>;
 
 /// Word 0: the count.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Sequential for SequentialCounter {
     }
 }
 
-impl<S: Scheme> Counter<S> {
+impl<S: Scheme> CounterObject<S> {
     /// Creates a counter with the value 0.
     #[cfg(not(loom))]
     #[must_use]

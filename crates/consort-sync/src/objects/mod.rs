@@ -2,7 +2,7 @@
 //!
 //! | object | source |
 //! | --- | --- |
-//! | [`Counter`], [`Stack`] | sequential code under a scheme |
+//! | [`CounterObject`], [`Stack`] | sequential code under a scheme |
 //! | [`Queue`] | the same; or under two schemes, Michael and Scott 1996 |
 //! | [`FetchAdd`] | a counter that the processor increments |
 //! | [`Treiber`] | a lock-free stack, Treiber 1986 |
@@ -10,7 +10,7 @@
 //!
 //! Values are words: each [`Container`] documents how many bits. [`WordContainer`] is a container
 //! for the threads of a program; for values of any type use [`Stack`](crate::Stack) and
-//! [`Queue`](crate::Queue).
+//! [`Queue`](crate::Queue). [`Counter`](crate::Counter) is a counter for the threads of a program.
 
 #![expect(unsafe_code, reason = "relies on containers of addresses to return each address once")]
 
@@ -34,7 +34,7 @@ use consort_machine::{at_once, block_on};
 #[cfg(not(loom))]
 use crate::machine::MACHINE;
 
-pub use counter::{Counter, SequentialCounter};
+pub use counter::{CounterObject, SequentialCounter};
 pub use fetch_add::FetchAdd;
 pub use lcrq::{Clusters, Lcrq, MyRings};
 pub use object::{Object, ObjectPart, Sequential};

@@ -212,7 +212,7 @@ fn objects_of_words() {
     // Each `Object` is one of these; it is made of a `SequentialQueue`, `SequentialStack` or
     // `SequentialCounter`.
     let (counter, stack) =
-        (objects::Counter::new(Locked::new()), objects::Stack::new(Locked::new()));
+        (objects::CounterObject::new(Locked::new()), objects::Stack::new(Locked::new()));
     let queue = objects::Queue::new(&machine, Locked::new());
     assert!(!format!("{counter:?} {stack:?} {queue:?}").is_empty());
     let (treiber, lcrq) = (Treiber::new(), Lcrq::new(&machine, 8));

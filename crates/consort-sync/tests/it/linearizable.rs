@@ -25,8 +25,8 @@ use consort_sync::{
     },
     locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
-        Clusters, Container, Counter, FetchAdd, Lcrq, Object, ObjectPart, Queue, Sequential, Stack,
-        Treiber,
+        Clusters, Container, CounterObject, FetchAdd, Lcrq, Object, ObjectPart, Queue, Sequential,
+        Stack, Treiber,
     },
 };
 use todc_utils::{
@@ -81,7 +81,7 @@ impl<C: Container> Used for Contained<C> {
     }
 }
 
-impl<S: Scheme> Used for Counter<S> {
+impl<S: Scheme> Used for CounterObject<S> {
     type Local = [S::Local; 2];
 
     async fn operate<M: Machine>(&self, m: &M, local: &Self::Local, _: u64) -> Operation {
@@ -275,7 +275,7 @@ macro_rules! without_server {
             fn is_serverless<S: Serverless>(scheme: S) -> S { scheme }
             let scheme = || is_serverless($scheme);
             let of = |object: &str| format!("{object}, {}", stringify!($name));
-            $run::<Counts, _>(&of("counter"), |_| Alone(Counter::new(scheme())));
+            $run::<Counts, _>(&of("counter"), |_| Alone(CounterObject::new(scheme())));
             $run::<Lifo, _>(&of("stack"), |_| Alone(Contained(Stack::new(scheme()))));
             $run::<Fifo, _>(&of("queue"), |m| Alone(Contained(Queue::new(m, scheme()))));
             $run::<Fifo, _>(&of("queue of two"), |m| {
@@ -289,7 +289,7 @@ macro_rules! with_server {
     ($run:ident: $($name:ident, $scheme:expr;)*) => {
         $(#[test] fn $name() {
             let of = |object: &str| format!("{object}, {}", stringify!($name));
-            $run::<Counts, _>(&of("counter"), |_| Counter::new($scheme));
+            $run::<Counts, _>(&of("counter"), |_| CounterObject::new($scheme));
             $run::<Lifo, _>(&of("stack"), |_| Contained(Stack::new($scheme)));
             $run::<Fifo, _>(&of("queue"), |m| Contained(Queue::new(m, $scheme)));
             $run::<Fifo, _>(&of("queue of two"), |m| {

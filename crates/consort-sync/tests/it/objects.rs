@@ -19,8 +19,8 @@ use consort_sync::{
     },
     locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
-        Clusters, Container, Counter, Lcrq, MyRings, Object, ObjectPart, Queue, Sequential, Stack,
-        Treiber, VALUES, WordContainer,
+        Clusters, Container, CounterObject, Lcrq, MyRings, Object, ObjectPart, Queue, Sequential,
+        Stack, Treiber, VALUES, WordContainer,
     },
 };
 
@@ -53,7 +53,7 @@ fn run<L: Default, R: Send>(program: impl Fn(u64, &L) -> R + Sync) -> Vec<R> {
 }
 
 /// Each value of `fetch_add` is returned once, and each thread sees ascending values.
-fn counts<S: Scheme + Sync>(counter: &Counter<S>) {
+fn counts<S: Scheme + Sync>(counter: &CounterObject<S>) {
     let seen = run::<[S::Local; 2], _>(|_, local| {
         (0..EACH).map(|_| now!(counter.fetch_add(&M, local, 1))).collect::<Vec<_>>()
     });
@@ -104,7 +104,7 @@ fn queues<C: Container + Sync>(queue: &C) {
 
 /// All objects under a scheme without a server.
 fn without_server<S: Serverless + Sync>(scheme: impl Fn() -> S) {
-    counts(&Counter::new(scheme()));
+    counts(&CounterObject::new(scheme()));
     let mut stack = Stack::new(scheme());
     stacks(&stack);
     stack.retire(&M);
@@ -130,7 +130,7 @@ fn served<S: ServerScheme + Sync, D: Sequential + Sync>(
 
 /// All objects under a scheme with a server.
 fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
-    served(&Counter::new(scheme()), counts);
+    served(&CounterObject::new(scheme()), counts);
     let mut stack = Stack::new(scheme());
     served(&stack, stacks);
     stack.retire(&M);
@@ -144,7 +144,7 @@ fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
 #[test]
 fn shm_server_that_streams() {
     let scheme = || ShmServer::new(64).with_streaming();
-    served(&Counter::new(scheme()), counts);
+    served(&CounterObject::new(scheme()), counts);
     let mut stack = Stack::new(scheme());
     served(&stack, stacks);
     stack.retire(&M);
@@ -298,7 +298,7 @@ fn boxes_drop_their_values() {
 #[test]
 fn second_server_is_refused() {
     fn refuses_a_second<S: ServerScheme<Local: Send> + Send + Sync + 'static>(scheme: S) {
-        let counter = Arc::new(Counter::new(scheme));
+        let counter = Arc::new(CounterObject::new(scheme));
         let serve = || {
             let counter = Arc::clone(&counter);
             thread::spawn(move || now!(counter.run(&M, ObjectPart::Put)))
