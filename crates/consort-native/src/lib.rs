@@ -81,7 +81,7 @@ pub use processes::{
     binding::Binding,
     launcher::Launcher,
     meeting::meet_error::MeetError,
-    member::{JoinError, Member},
+    pe_process::{JoinError, PeProcess},
     process_end::ProcessEnd,
     rank_list::list_of_ranks,
 };

@@ -27,7 +27,7 @@ use std::{
 
 use consort::{JobBuilder, Rank};
 use consort_machine::ProcessToken;
-use consort_native::{Failure, Job, Member};
+use consort_native::{Failure, Job, PeProcess};
 use libc::c_int;
 
 /// The job, and this process's PE in it.
@@ -198,7 +198,7 @@ pub(crate) fn use_line_buffering() {
 /// Returns whether the launcher reports why this process cannot start, once for all processes with
 /// the same reason.
 fn is_reported(reason: &str) -> bool {
-    let member = if membership().is_none() { Member::here().ok().flatten() } else { None };
+    let member = if membership().is_none() { PeProcess::here().ok().flatten() } else { None };
     member.is_some_and(|member| member.report(reason))
 }
 

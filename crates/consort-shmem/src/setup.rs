@@ -19,7 +19,7 @@ use std::{
 use consort::{Job, JobBuilder, JoinedPe, Rank, Rendezvous};
 use consort_fabric::environment::variable;
 use consort_machine::{BiasedMutex, ProcessToken, ThreadToken, in_children};
-use consort_native::{Failure, Member, SharedFile, Statics};
+use consort_native::{Failure, PeProcess, SharedFile, Statics};
 use libc::{c_int, c_void};
 
 use crate::{
@@ -116,7 +116,7 @@ const CANNOT_SHARE: &str = "static variables cannot be shared";
 /// Begins the job that the environment describes.
 fn begin() -> Result<StartedJob, String> {
     failure::end_job_on_panic();
-    let member = Member::here().map_err(|error| error.to_string())?;
+    let member = PeProcess::here().map_err(|error| error.to_string())?;
     let processes = JobBuilder::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
     let of_other = match member.is_some() || of_mpi.is_some() {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use consort_fabric::Rank;
 
 use super::{job::Job, reason::ENDED};
-use crate::processes::member::JoinedLaunch;
+use crate::processes::pe_process::JoinedLaunch;
 use consort_machine::wait::spin_budget::SpinBudget;
 
 /// A snapshot of the waits of all PEs of a job.

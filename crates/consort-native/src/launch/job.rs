@@ -29,7 +29,7 @@ use crate::{
     far::{link::Net, transport::Transport},
     heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
-    processes::member::{BeginError, JoinError, JoinedLaunch, Member},
+    processes::pe_process::{BeginError, JoinError, JoinedLaunch, PeProcess},
     progress::event::ParkingSlot,
     segment::{
         backing::Backing,
@@ -147,7 +147,7 @@ impl Job {
     ///
     /// # Errors
     /// When the system provides no memory, or the launch cannot begin.
-    pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, JobError> {
+    pub fn of_processes(config: Config, member: &Arc<PeProcess>) -> Result<Arc<Self>, JobError> {
         let config =
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
         let form = SegmentForm::of(&config, true)?;

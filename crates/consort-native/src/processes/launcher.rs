@@ -62,7 +62,7 @@ impl Launcher {
     pub fn reports(&self) -> Vec<(String, Vec<Rank>)> {
         let of = |number: u32| {
             let processes = (0..).map(Rank).zip(self.0.processes());
-            // Pairs with `Member::report`, in processes that have ended.
+            // Pairs with `PeProcess::report`, in processes that have ended.
             let said = processes.filter(move |(_, one)| one.report.load(SeqCst) == number + 1);
             said.map(|(rank, _)| rank).collect()
         };
@@ -74,7 +74,7 @@ impl Launcher {
     #[must_use]
     pub fn copies(&self) -> usize {
         let processes = self.0.processes();
-        // Pairs with `Member::of_text` and `Member::is_alone`, in processes that have ended.
+        // Pairs with `PeProcess::of_text` and `PeProcess::is_alone`, in processes that have ended.
         if processes.iter().any(|one| one.pid.load(SeqCst) != 0) {
             return 0;
         }

@@ -15,7 +15,7 @@
 //! | `control` | the state that the launcher and the processes share |
 //! | `control_file` | the file with that state, and the reaction to the end of a process |
 //! | `process_end` | how a process has ended, encoded in a word |
-//! | `member` | a process that a launcher has started |
+//! | `pe_process` | a process that is one of the PEs of a job |
 //! | `launcher` | the launcher's part |
 //! | `meeting` | processes that exist already become the PEs of a job |
 //! | `watch` | these processes watch each other |
@@ -28,7 +28,7 @@ mod control;
 mod control_file;
 pub(crate) mod launcher;
 pub(crate) mod meeting;
-pub(crate) mod member;
+pub(crate) mod pe_process;
 pub(crate) mod process_end;
 pub(crate) mod rank_list;
 mod reports;

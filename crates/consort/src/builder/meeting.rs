@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{MeetError, Member, SharedFile};
+use consort_native::{MeetError, PeProcess, SharedFile};
 
 use super::{JobBuilder, settings::Setting};
 use crate::{
@@ -21,7 +21,7 @@ impl JobBuilder {
         rank: Rank,
         rendezvous: &Rendezvous,
         joining: Option<Duration>,
-    ) -> Result<Arc<Member>> {
+    ) -> Result<Arc<PeProcess>> {
         let pes = self.count()?;
         if rank.0 >= pes {
             return Err(CallError::RankOutOfRange { rank, pes: self.pes }.into());
@@ -54,7 +54,7 @@ fn meet(
     _: &Rendezvous,
     _: Result<&[Setting], String>,
     _: Option<&SharedFile>,
-) -> Result<Arc<Member>, MeetError> {
+) -> Result<Arc<PeProcess>, MeetError> {
     let reason = "PEs are processes only on Linux: use Job::threads".to_owned();
     Err(MeetError::Refused { rank, reason })
 }
@@ -65,7 +65,7 @@ mod linux {
 
     use super::{
         super::settings::{MASK, cores_of, mask},
-        Algorithms, Arc, MeetError, Member, Rank, Rendezvous, Setting, SharedFile,
+        Algorithms, Arc, MeetError, PeProcess, Rank, Rendezvous, Setting, SharedFile,
     };
 
     /// The data that a process sends to the others about the job.
@@ -83,7 +83,7 @@ mod linux {
         rendezvous: &Rendezvous,
         settings: Result<&[Setting], String>,
         statics: Option<&SharedFile>,
-    ) -> Result<Arc<Member>, MeetError> {
+    ) -> Result<Arc<PeProcess>, MeetError> {
         let cores = Algorithms::here().topology().usable_cores();
         let own = (u32::try_from(cores).unwrap_or(u32::MAX), mask());
         let payload = settings.as_ref().map(|settings| encode(own, settings));

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use consort_fabric::{Nodes, Rank};
 use consort_machine::{Cores, Waiting, affinity::CpuId};
 use consort_mpi::MpiProcess;
-use consort_native::{Binding, Config, Member};
+use consort_native::{Binding, Config, PeProcess};
 
 use super::{JobBuilder, Pinning, Start, loopback::End, processes::Processes};
 use crate::{
@@ -30,7 +30,7 @@ enum Whole {
     /// Threads of this process.
     Threads,
     /// Processes; this is one of them.
-    Processes(Arc<Member>),
+    Processes(Arc<PeProcess>),
     /// Threads of this process, and PEs of other processes that an MPI has started.
     Mpi(Box<Processes>),
     /// Threads of this process that act as those of several processes.
@@ -138,8 +138,8 @@ impl JobBuilder {
 
     /// Returns this process's PE, if `consort run` started it; `None` if the program configures the
     /// PEs.
-    pub(super) fn member(&self) -> Result<Option<Arc<Member>>> {
-        if self.is_of_environment() { Ok(Member::here()?) } else { Ok(None) }
+    pub(super) fn member(&self) -> Result<Option<Arc<PeProcess>>> {
+        if self.is_of_environment() { Ok(PeProcess::here()?) } else { Ok(None) }
     }
 
     /// Returns the job of several processes of this machine that another launcher has started, if

@@ -17,7 +17,7 @@ use consort::{
 };
 use consort_fabric::Nodes;
 use consort_machine::Waiting;
-use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Width};
+use consort_native::{Config, Job, PeProcess, OneSided, Origin, Statics, Width};
 use consort_sandbox::children;
 use libtest_mimic::{Failed, Trial};
 
@@ -70,7 +70,7 @@ fn meet(one_sided: OneSided<'_>, pes: u32, round: u64) {
 pub(crate) fn run() -> ExitCode {
     LARGE.byte().store(1, Relaxed);
     ZEROS[50_000].store(3, Relaxed);
-    let member = Member::here().expect("a launcher").expect("it is a PE");
+    let member = PeProcess::here().expect("a launcher").expect("it is a PE");
     let (own, pes) = (member.rank(), member.pes());
     let statics = Statics::of_program();
     let config = Config {

@@ -18,7 +18,7 @@ use crate::{
         binding::Binding,
         control::LAYOUT,
         control_file::ControlFile,
-        member::Member,
+        pe_process::PeProcess,
         process_end::ProcessEnd,
         watch::{Identity, Watch},
     },
@@ -120,7 +120,7 @@ impl Meeting {
     ///
     /// # Errors
     /// When a process cannot take part, or the exchange fails.
-    pub fn join(mut self, cores: u32, binding: Binding) -> Result<Arc<Member>, MeetError> {
+    pub fn join(mut self, cores: u32, binding: Binding) -> Result<Arc<PeProcess>, MeetError> {
         let (control, statics) = match self.find() {
             Ok((control, statics)) => (Arc::new(control), statics),
             Err(reason) => {
@@ -186,12 +186,12 @@ impl Meeting {
         self,
         control: &Arc<ControlFile>,
         statics: Vec<(Rank, SharedFile)>,
-    ) -> Result<Arc<Member>, MeetError> {
+    ) -> Result<Arc<PeProcess>, MeetError> {
         let Self { exchange, own, greetings, .. } = self;
         let identity = |one: &Greeting| Identity { process: one.process, started: one.started };
         let all = greetings.iter().map(identity).collect();
         let watch = Watch::start(control, own, all, exchange.into_hold());
         let watch = watch.map_err(|reason| MeetError::Refused { rank: own, reason })?;
-        Ok(Member::met(Arc::clone(control), own, statics, Box::new(watch)))
+        Ok(PeProcess::met(Arc::clone(control), own, statics, Box::new(watch)))
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use consort_fabric::environment::{launched, variable};
-use consort_native::Member;
+use consort_native::PeProcess;
 
 use crate::warn::warn;
 
@@ -28,7 +28,7 @@ pub(super) fn warn_once() {
     if IS_DONE.swap(true, Relaxed) {
         return;
     }
-    Member::is_alone();
+    PeProcess::is_alone();
     if IS_ONE_OF_ALL.load(Relaxed) || variable("CONSORT_LAUNCH").is_some() {
         return;
     }

@@ -146,7 +146,7 @@ impl From<HeapError> for BeginError {
 }
 
 /// A process that is one of the PEs of a job.
-pub struct Member {
+pub struct PeProcess {
     control: Arc<ControlFile>,
     rank: Rank,
     process: ProcessToken,
@@ -158,7 +158,7 @@ pub struct Member {
 
 /// A launch that a process takes part in.
 pub(crate) struct JoinedLaunch {
-    pub(crate) member: Arc<Member>,
+    pub(crate) member: Arc<PeProcess>,
     number: u32,
 }
 
@@ -168,14 +168,14 @@ struct SegmentRange {
     bytes: usize,
 }
 
-impl Member {
+impl PeProcess {
     /// Returns this process as a member of its launcher's job, or `None` if no launcher started it.
     ///
     /// # Errors
     /// When the environment variable or the launcher's memory is invalid, or another process
     /// already runs this PE.
     pub fn here() -> Result<Option<Arc<Self>>, JoinError> {
-        static HERE: OnceLock<Result<Option<Arc<Member>>, JoinError>> = OnceLock::new();
+        static HERE: OnceLock<Result<Option<Arc<PeProcess>>, JoinError>> = OnceLock::new();
         let held = hold_forks();
         let here = HERE.get_or_init(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
