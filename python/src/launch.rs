@@ -81,7 +81,7 @@ struct Reports {
 
 /// Returns the number of cores that this process may use.
 #[pyfunction]
-pub(crate) fn cores() -> u32 {
+pub(crate) fn cores() -> usize {
     consort::tune::Algorithms::here().cores()
 }
 

@@ -45,7 +45,7 @@ impl Session {
         let launch = Launch {
             pes,
             cores,
-            binding: if pes <= cores { Binding::Core } else { Binding::Placed },
+            binding: if pes as usize <= cores { Binding::Core } else { Binding::Placed },
             variables: Vec::new(),
             tags: false,
             timeout: None,

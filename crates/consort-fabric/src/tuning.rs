@@ -131,7 +131,8 @@ impl Collective {
     }
 
     /// Returns how many blocks a PE of a team of `pes` contributes. `is_root` says whether the PE
-    /// is the root.
+    /// is the root. For algorithms, and for programs whose parameter is the collective. PEs are
+    /// counted as in [`Query::pes`].
     #[inline]
     #[must_use]
     pub const fn source_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -152,7 +153,8 @@ impl Collective {
     }
 
     /// Returns how many blocks a PE of a team of `pes` receives. `is_root` says whether the PE is
-    /// the root. The root of a broadcast already has its block.
+    /// the root. The root of a broadcast already has its block. For the same programs as
+    /// [`Collective::source_blocks`].
     #[inline]
     #[must_use]
     pub const fn target_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -218,9 +220,9 @@ pub struct Query {
     pub collective: Collective,
     /// Its synchronization modes.
     pub sync: SyncModes,
-    /// The size of the team.
+    /// The size of the team, in the type of wisdom files, which does not depend on the machine.
     pub pes: u32,
-    /// Bytes of a block; 0 for a barrier.
+    /// Bytes of a block; 0 for a barrier. Also in the type of wisdom files.
     pub bytes: u64,
     /// The class of the operator; `Commutative` if nothing is combined.
     pub operator: OperatorClass,

@@ -104,7 +104,7 @@ pub struct Check<'a> {
     /// The time for the whole check.
     pub budget: Duration,
     /// The number of usable cores.
-    pub cores: u32,
+    pub cores: usize,
     /// Ends the check soon after it is set.
     pub stop: &'a AtomicBool,
 }

@@ -61,7 +61,8 @@ impl Grid {
     /// Creates a grid of all collectives, the three named modes, teams of `cores` and of every
     /// smaller power of two, and then the `oversubscribed` teams.
     #[must_use]
-    pub fn new(cores: u32, oversubscribed: &[u32]) -> Self {
+    pub fn new(cores: usize, oversubscribed: &[u32]) -> Self {
+        let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let powers = (1..32).map(|power| 1_u32 << power).take_while(|&pes| pes < cores);
         let mut pes: Vec<u32> = powers.collect();
         if cores >= 2 {

@@ -39,7 +39,7 @@ impl Wisdom {
         &self,
         catalog: &C,
         query: &Query,
-        cores: u32,
+        cores: usize,
     ) -> Option<&Entry> {
         let query = canonical(query);
         let mut spans = spans(self, catalog, &query, cores).into_iter();
@@ -64,7 +64,7 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
     query: &Query,
-    cores: u32,
+    cores: usize,
 ) -> Vec<EntrySpan<'a>> {
     let query = canonical(query);
     let of = |sync, is_decided| {
@@ -175,12 +175,13 @@ fn nearest_row<'a>(
     wisdom: &'a Wisdom,
     query: &Query,
     is_decided: bool,
-    cores: u32,
+    cores: usize,
 ) -> Vec<&'a Entry> {
     let row = row_of(query);
     let counts = |entry: &Entry| if is_decided { entry.is_decided() } else { !entry.is_measured() };
     let entries = entries_of(wisdom, &row, counts);
-    let fits = |pes: u32| (pes > cores) == (query.pes > cores);
+    let is_oversubscribed = |pes: u32| pes as usize > cores;
+    let fits = |pes| is_oversubscribed(pes) == is_oversubscribed(query.pes);
     let wanted = u64::from(query.pes);
     let larger_and_smaller = |pes: u32| {
         let pes = u64::from(pes);

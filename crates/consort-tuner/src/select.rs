@@ -36,7 +36,7 @@ pub enum Measurements<'a> {
     /// None: the model chooses.
     Nothing,
     /// Wisdom, for a machine with this many usable cores.
-    Wisdom(&'a Wisdom, u32),
+    Wisdom(&'a Wisdom, usize),
     /// Wisdom compiled for one team.
     Table(&'a Table),
 }
@@ -44,7 +44,7 @@ pub enum Measurements<'a> {
 impl<'a> Measurements<'a> {
     /// Returns wisdom for a machine with `cores` usable cores, if there is any.
     #[must_use]
-    pub fn new(wisdom: Option<&'a Wisdom>, cores: u32) -> Self {
+    pub fn new(wisdom: Option<&'a Wisdom>, cores: usize) -> Self {
         wisdom.map_or(Self::Nothing, |wisdom| Self::Wisdom(wisdom, cores))
     }
 }

@@ -27,7 +27,6 @@ pub struct Algorithms {
     topology: Arc<Topology>,
     /// The part of the machine that the PEs of all processes may use together.
     of_all: Arc<Topology>,
-    cores: u32,
     model: MachineModel,
     fabric: Fabric,
     /// The nodes of a team whose placement on an MPI's processes differs from the world's.
@@ -152,7 +151,6 @@ impl Algorithms {
         let new = Box::new(Self {
             topology,
             of_all,
-            cores,
             model,
             fabric,
             nodes,
@@ -247,8 +245,8 @@ impl Algorithms {
 
     /// Returns the number of usable cores.
     #[must_use]
-    pub fn cores(&self) -> u32 {
-        self.cores
+    pub fn cores(&self) -> usize {
+        self.of_all.usable_cores()
     }
 
     /// Returns the identity of this machine and library. Wisdom with the same identity may be used.

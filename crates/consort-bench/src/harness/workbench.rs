@@ -144,7 +144,7 @@ impl NativeWorkbench {
         let mut measured = stopped_at(self.deadline, run)?;
         // PEs that share cores always lose them, so competitors are only visible before and after
         // the launch.
-        if pes > self.algorithms.cores() && competed && others_run() {
+        if pes as usize > self.algorithms.cores() && competed && others_run() {
             let blocks = measured.timings.iter_mut().flat_map(|timing| &mut timing.blocks);
             blocks.for_each(|block| block.is_disturbed = true);
         }

@@ -142,7 +142,8 @@ impl Explain {
             }
             _ => None,
         };
-        let usual = || Algorithms::of(self.fabric).cores().max(2);
+        let cores = || Algorithms::of(self.fabric).cores();
+        let usual = || u32::try_from(cores().max(2)).unwrap_or(u32::MAX);
         self.pes.or(of_machines).unwrap_or_else(usual)
     }
 

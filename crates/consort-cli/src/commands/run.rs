@@ -159,7 +159,7 @@ impl Run {
             _ => Binding::Placed,
         };
         let cores = Algorithms::here().cores();
-        if binding == Binding::Core && self.pes > cores {
+        if binding == Binding::Core && self.pes as usize > cores {
             tracing::warn!("--bind core does nothing: {} PEs share {cores} usable cores", self.pes);
         }
         let variables: Vec<_> = self.variables.iter().filter_map(|text| set(text)).collect();

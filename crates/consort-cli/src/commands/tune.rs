@@ -220,7 +220,8 @@ impl Tune {
     fn grid(&self) -> Grid {
         let cores = self.algorithms().cores();
         let many = if cores < 32 { cores.saturating_mul(4) } else { cores.saturating_mul(2) };
-        let mut grid = Grid::new(cores, &[many.min(MOST_PES)]);
+        let many = u32::try_from(many).unwrap_or(u32::MAX).min(MOST_PES);
+        let mut grid = Grid::new(cores, &[many]);
         set(&mut grid.pes, &self.pes);
         set(&mut grid.collectives, &self.collective);
         if self.rigour >= Rigour::Patient {

@@ -90,7 +90,7 @@ pub struct Search<'a> {
     /// entries of a higher rigour are still kept.
     pub retune: bool,
     /// The number of usable cores.
-    pub cores: u32,
+    pub cores: usize,
     /// Ends the search soon after it is set.
     pub stop: &'a AtomicBool,
 }

@@ -11,7 +11,9 @@ use consort_tuner::{
 use crate::fake::{Fake, REDUCE};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
-const CORES: u32 = 8;
+const CORES: usize = 8;
+/// A PE on each core.
+const PES: u32 = 8;
 
 fn check(workload: &Workload) -> Check<'_> {
     let budget = Duration::from_secs(600);
@@ -29,7 +31,7 @@ fn worst_entry(bench: &Fake, query: consort_fabric::Query) -> Entry {
 
 #[test]
 fn good_wisdom_loses_little_and_bad_wisdom_much() {
-    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(20);
     let mut wisdom = Wisdom::new(Identity::new("paper", &bench));
     let budget = Duration::from_secs(60);

@@ -9,7 +9,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use crate::fake::{Fake, LARGEST_ELEMENT, LINE_BYTES, REDUCE};
 
-const CORES: u32 = 8;
+const CORES: usize = 8;
 
 fn entry(query: Query, choice: &str) -> Entry {
     Entry {

@@ -14,7 +14,9 @@ use consort_tuner::{
 
 use crate::fake::{Fake, REDUCE};
 
-const CORES: u32 = 8;
+const CORES: usize = 8;
+/// A PE on each core.
+const PES: u32 = 8;
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn empty(bench: &Fake) -> Wisdom {
@@ -105,7 +107,7 @@ fn the_choices_are_near_the_best() {
 
 #[test]
 fn a_change_of_winner_is_located() {
-    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(4);
     let mut wisdom = empty(&bench);
     let search = search(&grid, Rigour::Measure, Duration::from_secs(600));
@@ -227,7 +229,7 @@ fn higher_rigour_and_retuning_measure_again_and_lower_rigour_does_not() {
 
 #[test]
 fn unmeasurable_candidate_is_not_chosen() {
-    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(9);
     bench.broken = Some("knomial");
     let mut wisdom = empty(&bench);
@@ -240,7 +242,7 @@ fn unmeasurable_candidate_is_not_chosen() {
 /// are that an earlier search has decided.
 #[test]
 fn disturbed_blocks_decide_nothing() {
-    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(17);
     let mut estimates = empty(&bench);
     run(search(&grid, Rigour::Estimate, Duration::ZERO), &mut bench, &mut estimates);
@@ -268,7 +270,7 @@ fn disturbed_blocks_decide_nothing() {
 /// Others leave the cores during a wait, and then each query is decided.
 #[test]
 fn search_waits_for_cores_that_others_use() {
-    let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let budget = Duration::from_secs(60);
     let waited = |busy_for: Duration| {
         let mut bench = Fake::new(17);
@@ -291,7 +293,7 @@ fn search_waits_for_cores_that_others_use() {
 
 #[test]
 fn heats_shrink_to_a_final() {
-    let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
+    let grid = Grid { pes: vec![PES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(10);
     let mut wisdom = empty(&bench);
     run(search(&grid, Rigour::Patient, Duration::from_secs(60)), &mut bench, &mut wisdom);

@@ -159,7 +159,8 @@ fn descriptions() {
     let candidate = Candidate::new("knomial").with("radix", 4);
     assert_eq!(candidate.parameter("radix"), Some(4));
     let (here, threads) = (Algorithms::here(), Algorithms::of(Fabric::default()));
-    assert!(here.cores() > 0 && threads.fabric() == Fabric::default());
+    let cores: usize = here.cores();
+    assert!(cores > 0 && threads.fabric() == Fabric::default());
     let shape = ProcessShape { pes_each: 2, in_turn: false };
     let machine = MachineShape { processes: None, process: shape };
     assert_eq!((shape.processes(4), machine.process), (2, shape));

@@ -36,7 +36,7 @@ impl Prediction<'_> {
         };
         let usable = Algorithms::here().cores();
         ensure!(
-            self.pes <= machine.pes().min(usable),
+            self.pes <= machine.pes() && self.pes as usize <= usable,
             Usage(format!(
                 "--pes {}: {} has {} PEs, and {usable} cores are usable here",
                 self.pes,

@@ -120,7 +120,7 @@ impl OutputOptions {
 
 /// Returns the default number of PEs: one for each usable core, but at least two.
 pub(super) fn usual_pes() -> u32 {
-    Algorithms::here().cores().max(2)
+    u32::try_from(Algorithms::here().cores().max(2)).unwrap_or(u32::MAX)
 }
 
 /// Shows the results of a measurement, next to those of an earlier run if one is named.

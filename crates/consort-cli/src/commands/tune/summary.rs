@@ -37,7 +37,7 @@ const MOST_RECORDED: usize = 4;
 impl ReportData<'_> {
     /// Returns the first screen. `cores` is the number of usable cores, and `busy` says what has
     /// disturbed the run.
-    pub(super) fn summary(&self, cores: u32, busy: Option<&str>) -> Page {
+    pub(super) fn summary(&self, cores: usize, busy: Option<&str>) -> Page {
         let mut page = Page::default();
         let shown = shown(self.points, cores);
         if !shown.is_empty() {
@@ -150,10 +150,10 @@ fn start(fabric: Fabric) -> &'static str {
 }
 
 /// Returns a few of these queries, of the largest team whose PEs have a core each if there is one.
-pub(super) fn headline(queries: &[Query], cores: u32) -> Vec<Query> {
+pub(super) fn headline(queries: &[Query], cores: usize) -> Vec<Query> {
     let mut queries = queries.to_vec();
     // Stable, so that others keep their order.
-    queries.sort_by_key(|query| (query.pes > cores, u32::MAX - query.pes));
+    queries.sort_by_key(|query| (query.pes as usize > cores, u32::MAX - query.pes));
     let Some(pes) = queries.first().map(|query| query.pes) else { return Vec::new() };
     let mut few: Vec<Query> = Vec::new();
     for (collective, bytes) in SHOWN {
@@ -167,7 +167,7 @@ pub(super) fn headline(queries: &[Query], cores: u32) -> Vec<Query> {
 }
 
 /// Returns the points of the first screen.
-fn shown(points: &[Point], cores: u32) -> Vec<&Point> {
+fn shown(points: &[Point], cores: usize) -> Vec<&Point> {
     let is_timed = |point: &&Point| point.chosen_ns.is_some() && standard(point).is_some();
     let timed: Vec<&Point> = points.iter().filter(is_timed).collect();
     let queries: Vec<Query> = timed.iter().map(|point| point.query).collect();

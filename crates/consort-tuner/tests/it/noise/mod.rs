@@ -14,7 +14,9 @@ use consort_tuner::{Grid, Identity, Measurements, Rigour, Search, Selector, Wisd
 
 use machine::{Machine, Noise};
 
-const CORES: u32 = 8;
+const CORES: usize = 8;
+/// A PE on each core.
+const PES: u32 = 8;
 /// With fewer seeds, the figures vary by chance.
 const SEEDS: u64 = 24;
 /// The tunes of one machine: from nothing, and again.
@@ -75,7 +77,7 @@ fn queries() -> Vec<Query> {
     let grid = Grid {
         collectives: vec![Barrier, Broadcast, Reduce, AllToAll],
         syncs: vec![SyncModes::MINE],
-        pes: vec![2, CORES],
+        pes: vec![2, PES],
         symmetric: vec![true],
         bytes: vec![8, 64, 1 << 10, 16 << 10],
         ..Grid::new(CORES, &[])
