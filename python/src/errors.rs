@@ -62,6 +62,7 @@ pub(crate) fn exception(error: &consort::Error) -> PyErr {
             | CallError::Lengths { .. }
             | CallError::PlannedLength { .. }
             | CallError::Blocks { .. }
+            | CallError::LengthWithCounts { .. }
             | CallError::OutOfBounds { .. }
             | CallError::Team(_),
         )

@@ -57,6 +57,7 @@ use crate::{Displacements, Error, Team, error::CallError, nonblocking::Overlap};
 /// - [`CallError::Displacements`] if the blocks do not fit the team or a buffer, or those of a
 ///   target overlap;
 /// - [`CallError::OutOfBounds`] if this PE's block is longer than its buffer;
+/// - [`CallError::LengthWithCounts`] if a length is stated for an all-to-all, other than 0;
 /// - [`Error::Mismatched`] when two PEs state different lengths for a block.
 ///
 /// ```

@@ -115,7 +115,7 @@ impl<T: Pod> Slices<'_, T> {
             return Ok(());
         }
         let own = if verb.collective == Collective::ScatterVector { &*target } else { source };
-        if let Some(held) = verb.held(team, own.len()) {
+        if let Some(held) = verb.held(team, own.len())? {
             return team.on_blocks::<T, T>(verb, held, source, target, site);
         }
         team.on_slices::<T, T>(verb, combine.combination(), source, target, site)
@@ -142,7 +142,7 @@ impl<T: Element> InSymmetric<'_, T> {
     #[inline(always)]
     fn make<C: Combine<T>>(self, verb: Verb<'_>, combine: &C, site: Site) -> Result<()> {
         let Self { team, source, target } = self;
-        if let Some(held) = verb.held(team, verb.len.unwrap_or(0)) {
+        if let Some(held) = verb.held(team, verb.len.unwrap_or(0))? {
             return team.on_symmetric_blocks(verb, held, source, target, site);
         }
         team.on_symmetric(verb, combine.combination(), source, target, site)

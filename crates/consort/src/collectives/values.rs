@@ -328,7 +328,7 @@ impl<T: Value<Kind>, Kind> Values<'_, T, Kind> {
             return Ok(T::unpack_all(data));
         }
         let mut target;
-        if let Some(held) = verb.held(team, verb.len.unwrap_or(source.len())) {
+        if let Some(held) = verb.held(team, verb.len.unwrap_or(source.len()))? {
             let team = team.keeping();
             ensure_fits::<T::Packed>(verb.collective, held[1].extent())?;
             target = blank(held[1].extent());

@@ -106,19 +106,24 @@ impl<'d> Verb<'d> {
     }
 
     /// Returns the blocks that `team`'s PE contributes and receives in a vector variant; `None` in
-    /// a collective on equal blocks. `own` is the length of this PE's block.
+    /// a collective on equal blocks. `own` is the length of this PE's block. Fails if the program
+    /// states that length although both sides have counts.
     #[inline(always)]
-    pub(crate) fn held(&self, team: &Team, own: usize) -> Option<[Held<'d>; 2]> {
+    pub(crate) fn held(&self, team: &Team, own: usize) -> Result<Option<[Held<'d>; 2]>> {
         let Sides { given, received } = self.sides;
-        if given.is_none() && received.is_none() {
-            return None;
+        match (given, received, self.len) {
+            (None, None, _) => return Ok(None),
+            (Some(_), Some(_), Some(len @ 1..)) => {
+                return Err(CallError::LengthWithCounts { len }.into());
+            }
+            _ => {}
         }
         let of = |side: Option<&'d Displacements>| match side {
             None => Held::One(own),
             Some(_) if self.root.is_some() && !self.is_root(team) => Held::Nothing,
             Some(blocks) => Held::Each(blocks),
         };
-        Some([of(given), of(received)])
+        Ok(Some([of(given), of(received)]))
     }
 
     /// Returns the layouts of a call on equal blocks, if it is a vector variant.

@@ -61,6 +61,11 @@ pub enum CallError {
         /// Elements of the target.
         target_len: usize,
     },
+    /// A length of blocks in an all-to-all whose counts have the lengths of all blocks.
+    LengthWithCounts {
+        /// The length that was stated.
+        len: usize,
+    },
     /// Displacements that the vector variant cannot use.
     Displacements(DisplacementsError),
     /// A call from symmetric memory into the same memory.
@@ -142,6 +147,11 @@ impl fmt::Display for CallError {
                     blocks(*received)
                 )
             }
+            Self::LengthWithCounts { len } => write!(
+                f,
+                "a length of {len} is stated for an all-to-all whose counts have all lengths: give \
+                 0 to `plan`, and leave out `with_len`"
+            ),
             Self::Displacements(error) => fmt::Display::fmt(error, f),
             Self::InPlace => {
                 f.write_str("source and target overlap in symmetric memory: use two allocations")

@@ -56,7 +56,7 @@ impl Shape {
             widening: None,
         };
         let own = if collective == Collective::ScatterVector { target_len } else { source_len };
-        if let Some([given, received]) = verb.held(team, verb.len.or(own).unwrap_or(0)) {
+        if let Some([given, received]) = verb.held(team, verb.len.or(own).unwrap_or(0))? {
             let source_len = source_len.unwrap_or(given.extent());
             let target_len = target_len.unwrap_or(received.extent());
             ensure_fits::<T>(collective, source_len)?;

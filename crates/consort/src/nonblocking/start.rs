@@ -295,7 +295,8 @@ impl<T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric<'_,
             memory.ensure_job(team.state.endpoint.job());
         }
         let lens = (source.len(), target.len());
-        let (len, source_len, target_len, layouts) = match verb.held(team, verb.len.unwrap_or(0)) {
+        let held = verb.held(team, verb.len.unwrap_or(0))?;
+        let (len, source_len, target_len, layouts) = match held {
             Some([given, received]) => {
                 layouts::<T>(team, (lens.0, given), (lens.1, received))?;
                 let layouts = [given, received].map(OwnedLayout::of::<T>);

@@ -301,6 +301,31 @@ fn stated_length_in_symmetric_memory() {
     });
 }
 
+/// The counts of an all-to-all have all lengths, so another length may be a mistake.
+#[test]
+fn length_of_an_all_to_all_with_counts_is_refused() {
+    on(|world| {
+        let data = vec![world.rank().0; 3];
+        let (source, target) = (world.symmetric::<u32>(3)?, world.symmetric::<u32>(3)?);
+        let blocks = Displacements::new(&[1; 3])?;
+        let counts = (&blocks, &blocks);
+        let refused = Some(Error::Call(CallError::LengthWithCounts { len: 1 }));
+        let call = world.values(&data).with_len(1).with_counts(counts);
+        assert_eq!(call.all_to_all().err(), refused);
+        let call = world.start(data.clone()).with_len(1).with_counts(counts);
+        assert_eq!(call.all_to_all().err(), refused);
+        let call = world.in_symmetric(&source, &target).with_len(1).with_counts(counts);
+        assert_eq!(call.all_to_all().err(), refused);
+        let call = world.start_symmetric(&source, &target).with_len(1).with_counts(counts);
+        assert_eq!(call.all_to_all().err(), refused);
+        let call = world.plan::<u32>(1).with_counts(counts);
+        assert_eq!(call.all_to_all().err(), refused);
+        let plan = world.plan::<u32>(0).with_counts(counts).all_to_all()?;
+        assert_eq!(plan.start(data)?.wait()?, [0, 1, 2]);
+        Ok(())
+    });
+}
+
 #[test]
 fn scope_replaces_data_in_place() {
     on(|world| {

@@ -184,6 +184,7 @@ impl Call {
             Collective::Scatter => self.count(self.root, pe),
             Collective::Gather => self.count(pe, self.root),
             Collective::AllGather => self.count(pe, pe),
+            Collective::AllToAll if self.has_counts => 0,
             _ => self.len,
         }
     }

@@ -213,6 +213,10 @@ fn plans_of_bad_calls_are_refused() {
         let number = DisplacementsError::Number { given: 3, pes: 2 };
         let refused = world.plan::<u8>(1).with_counts(&blocks).all_gather();
         assert_eq!(refused.err(), Some(Error::Call(CallError::Displacements(number))));
+        let two = Displacements::new(&[1, 2])?;
+        let error = Error::Call(CallError::LengthWithCounts { len: 3 });
+        let refused = world.plan::<u8>(3).with_counts((&two, &two)).all_to_all();
+        assert_eq!(refused.err(), Some(error));
         let refused = world.plan::<u64>(usize::MAX / 2 + 1).all_to_all();
         assert!(matches!(refused.err(), Some(Error::Call(CallError::Blocks { .. }))));
         // The number of bytes overflows.
