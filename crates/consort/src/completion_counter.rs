@@ -159,11 +159,8 @@ impl<T: Element, E> Symmetric<T, E> {
     ///
     /// # Errors
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`]; [`CallError::WordElsewhere`] when
-    /// the PE is not in the counter's team; [`Error::PeFailed`]. All but the last put nothing and
-    /// count nothing.
-    ///
-    /// # Panics
-    /// When the counter belongs to another job.
+    /// the PE is not in the counter's team; [`CallError::OtherJob`] when the counter is of another
+    /// job; [`Error::PeFailed`]. All but the last put nothing and count nothing.
     pub fn put_counted(
         &self,
         to: Rank,
@@ -181,9 +178,6 @@ impl<T: Element, E> Symmetric<T, E> {
     /// The get-and-notify that Dinan et al. (2014), section 2, propose for producers and consumers.
     ///
     /// # Errors
-    /// As [`Symmetric::put_counted`].
-    ///
-    /// # Panics
     /// As [`Symmetric::put_counted`].
     ///
     /// ```

@@ -160,7 +160,7 @@ impl Team {
         target: &Symmetric<T>,
         site: Site,
     ) -> Result<()> {
-        source.check_with(target, verb.collective)?;
+        source.check_with(target, verb.collective, &self.state)?;
         let (len, source_len, target_len) =
             verb.symmetric_lens(self, source.len(), target.len())?;
         let buffers =
@@ -186,7 +186,7 @@ impl Team {
         target: &Symmetric<T>,
         site: Site,
     ) -> Result<()> {
-        source.check_with(target, verb.collective)?;
+        source.check_with(target, verb.collective, &self.state)?;
         let layouts = layouts::<T>(self, (source.len(), contributed), (target.len(), received))?;
         let source = source.buffer(&self.state, source.len());
         let target = target.buffer(&self.state, target.len());

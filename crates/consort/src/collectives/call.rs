@@ -50,6 +50,7 @@ use crate::{Displacements, Error, Team, error::CallError, nonblocking::Overlap};
 /// - [`CallError::BorrowedSlice`] on slices with exit mode None;
 /// - [`CallError::InPlace`] if source and target are the same symmetric memory, and
 ///   [`CallError::TwoMemories`] in a broadcast if they are not;
+/// - [`CallError::OtherJob`] in symmetric memory of another job;
 /// - [`CallError::Plan`] if no algorithm serves the call.
 ///
 /// With counts, it also returns

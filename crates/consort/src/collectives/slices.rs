@@ -78,9 +78,6 @@ impl Team {
     /// Names the data of a call: it reads every PE's part of `source` and writes every PE's part of
     /// `target`. In a broadcast, both are the same memory. Local.
     ///
-    /// # Panics
-    /// The call panics when the memory is of another job.
-    ///
     /// ```
     /// # use consort::{Job, ops::Sum};
     /// Job::threads(3).run(|pe| {

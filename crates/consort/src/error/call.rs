@@ -72,6 +72,8 @@ pub enum CallError {
     InPlace,
     /// A broadcast between two allocations of symmetric memory, where it works in one.
     TwoMemories,
+    /// Symmetric memory of another job, or a counter there.
+    OtherJob,
     /// A word that changes with a put or a get, in memory of a team without that PE.
     WordElsewhere {
         /// The PE's rank in the world.
@@ -92,8 +94,8 @@ pub enum CallError {
     Team(TeamError),
     /// A call of a team that has been freed, or of its symmetric memory.
     Freed,
-    /// A call by a handle of a PE that no thread runs: its program or its region has ended, or its
-    /// thread has left the job.
+    /// A call by a handle of a PE that no thread runs, or with its symmetric memory: its program or
+    /// its region has ended, or its thread has left the job.
     Ended,
     /// The value of this type that the PE keeps is in use already.
     InUse(&'static str),
@@ -159,6 +161,10 @@ impl fmt::Display for CallError {
             Self::TwoMemories => f.write_str(
                 "a broadcast in symmetric memory works in place: pass the same allocation as \
                  source and target",
+            ),
+            Self::OtherJob => f.write_str(
+                "the symmetric memory or the counter is of another job: allocate it in a team of \
+                 this job",
             ),
             Self::WordElsewhere { rank } => write!(
                 f,

@@ -140,9 +140,6 @@ impl Team {
     /// memory until the call is complete. In a broadcast, both are the same memory. See
     /// [`Team::start_barrier`]. Local.
     ///
-    /// # Panics
-    /// The call panics when the memory is of another job.
-    ///
     /// ```
     /// # use consort::{Job, ops::Sum};
     /// Job::threads(2).run(|pe| {
@@ -290,10 +287,7 @@ impl<T: Element> Returns for StartSymmetric<'_, T> {
 impl<T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric<'_, T> {
     fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Request<()>> {
         let Self { team, source, target } = self;
-        source.check_with(target, verb.collective)?;
-        for memory in [source, target] {
-            memory.ensure_job(team.state.endpoint.job());
-        }
+        source.check_with(target, verb.collective, &team.state)?;
         let lens = (source.len(), target.len());
         let held = verb.held(team, verb.len.unwrap_or(0))?;
         let (len, source_len, target_len, layouts) = match held {

@@ -5,6 +5,8 @@ use std::{
     fmt,
     marker::PhantomData,
     ops::{Bound, RangeBounds},
+    ptr,
+    rc::Rc,
     sync::Arc,
 };
 
@@ -12,10 +14,8 @@ use consort_fabric::{Collective, readable_type};
 use consort_native::{Block, Buffer, Endpoint, HeapError, Job};
 
 use super::{area::Area, element::Element, shared::SharedSymmetric};
-#[cfg(doc)]
-use crate::Error;
 use crate::{
-    Result, Team,
+    Error, Result, Team,
     error::CallError,
     runtime::{hold::Hold, state::State},
 };
@@ -77,10 +77,18 @@ impl<T: Element> Symmetric<T> {
         Ok(Self { state: team.state.clone(), block, first: 0, len, elements })
     }
 
-    /// Fails unless this can be the source of `collective` and `target` its target: one allocation
-    /// in a broadcast, and two in other collectives. Empty allocations always pass.
+    /// Fails unless this can be the source of `team`'s `collective` and `target` its target: memory
+    /// of the PE that makes the call, one allocation in a broadcast, and two in other collectives,
+    /// which may both be empty.
     #[inline]
-    pub(crate) fn check_with(&self, target: &Self, collective: Collective) -> Result<()> {
+    pub(crate) fn check_with(
+        &self,
+        target: &Self,
+        collective: Collective,
+        team: &Hold,
+    ) -> Result<()> {
+        self.ensure_of_pe(team)?;
+        target.ensure_of_pe(team)?;
         let [bytes, target_bytes] = [self, target].map(|memory| memory.block.bytes());
         let is_one = self.block.offset() == target.block.offset() && bytes > 0 && target_bytes > 0;
         match (collective, is_one) {
@@ -93,10 +101,9 @@ impl<T: Element> Symmetric<T> {
     }
 
     /// Returns the first `len` elements of this PE's part as a buffer for a collective of the same
-    /// job.
+    /// PE.
     #[inline]
     pub(crate) fn buffer<'b>(&'b self, state: &'b State, len: usize) -> Buffer<'b> {
-        self.ensure_job(state.endpoint.job());
         let rank = state.endpoint.rank_in_world();
         let bytes = len.saturating_mul(size_of::<T>());
         Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), bytes)
@@ -179,19 +186,18 @@ impl<T: Element, E> Symmetric<T, E> {
         })
     }
 
-    /// Panics when `other` is memory of another job.
-    pub(crate) fn ensure_same_job<U: Element, X>(&self, other: &Symmetric<U, X>) {
-        self.ensure_job(other.job());
+    /// Fails unless this is memory of the PE that has `team`.
+    #[inline(always)]
+    fn ensure_of_pe(&self, team: &Hold) -> Result<()> {
+        if Rc::ptr_eq(self.state.owner(), team.owner()) { Ok(()) } else { Err(self.refusal(team)) }
     }
 
-    #[inline]
-    pub(crate) fn ensure_job(&self, job: &Job) {
-        assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
-    }
-
-    /// Returns the job in which it was allocated.
-    pub(crate) fn job(&self) -> &Job {
-        self.state.endpoint.job()
+    /// Returns why this memory, of another PE than that of `team`, cannot be used. A thread runs at
+    /// most one PE of a job, so another PE of the same job does not run.
+    #[cold]
+    fn refusal(&self, team: &Hold) -> Error {
+        let [own, theirs]: [&Job; 2] = [self.state.endpoint.job(), team.endpoint.job()];
+        if ptr::eq(own, theirs) { CallError::Ended.into() } else { CallError::OtherJob.into() }
     }
 
     /// Returns the offset of the elements in each heap.
@@ -211,19 +217,17 @@ impl<T: Element, E> Symmetric<T, E> {
         }
     }
 
-    /// Performs an operation on these elements and those of `other`, which may be of another team.
-    ///
-    /// # Panics
-    /// When `other` is memory of another job.
+    /// Performs an operation on these elements and those of `other`, which may be of another team
+    /// of the same PE.
     #[inline(always)]
     pub(super) fn run_with<U: Element, X, R>(
         &self,
         other: &Symmetric<U, X>,
         operation: impl FnOnce(&Area<'_, T>, &Area<'_, U>) -> Result<R>,
     ) -> Result<R> {
-        self.ensure_same_job(other);
+        other.ensure_of_pe(&self.state)?;
         self.run(|area| {
-            if std::ptr::eq(&raw const *self.state, &raw const *other.state) {
+            if ptr::eq(&raw const *self.state, &raw const *other.state) {
                 return operation(area, &other.area_of(area));
             }
             other.state.ensure_alive()?;

@@ -9,8 +9,8 @@ use super::{area::Area, element::Element, word::Word};
 #[cfg(doc)]
 use crate::Symmetric;
 #[cfg(doc)]
-use crate::error::{CallError, LaunchError};
-use crate::{Error, Result};
+use crate::error::LaunchError;
+use crate::{Error, Result, error::CallError};
 
 /// A handle for any thread on symmetric memory or a range of it, from [`Symmetric::share`].
 ///
@@ -184,9 +184,6 @@ impl<T: Element> SharedSymmetric<T> {
     ///
     /// # Errors
     /// As [`Symmetric::put_signal`].
-    ///
-    /// # Panics
-    /// When the flags belong to another job.
     pub fn put_signal<W: Word>(
         &self,
         to: Rank,
@@ -196,8 +193,9 @@ impl<T: Element> SharedSymmetric<T> {
         word: usize,
         how: Signal,
     ) -> Result<()> {
-        let is_same = Arc::ptr_eq(self.block.job(), flags.block.job());
-        assert!(is_same, "symmetric memory of another job");
+        if !Arc::ptr_eq(self.block.job(), flags.block.job()) {
+            return Err(CallError::OtherJob.into());
+        }
         self.sound_area()?.put_signal(to, first, data, (&flags.area(), word), how)
     }
 

@@ -15,7 +15,8 @@ impl<T: Element, E> Symmetric<T, E> {
     ///
     /// # Errors
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`]; [`CallError::WordElsewhere`] when
-    /// the PE is not in the team of `flags`; [`Error::PeFailed`]. All but the last put nothing.
+    /// the PE is not in the team of `flags`; [`CallError::OtherJob`] when `flags` are of another
+    /// job; [`Error::PeFailed`]. All but the last put nothing.
     ///
     /// ```
     /// use consort::{Job, Rank, symmetric::{Signal, Until}};

@@ -14,11 +14,11 @@ use std::{
 };
 
 use consort::{
-    Error, Job, JoinedPe, Pe, Pool, Rank, Result, Symmetric, Team,
+    Displacements, Error, Job, JoinedPe, Pe, Pool, Rank, Result, Symmetric, Team,
     error::{CallError, LaunchError},
     nonblocking::{Planned, Request},
     ops::Sum,
-    symmetric::CompletionCounter,
+    symmetric::{CompletionCounter, Signal},
 };
 use consort_conformance::{
     data::Random,
@@ -221,6 +221,66 @@ fn thread_with_handles_on_two_pes() {
             assert_eq!(worlds[other].progress().err(), ended());
             assert_eq!(worlds[rank as usize].rank(), pe.world().rank());
         }
+    });
+}
+
+/// A collective refuses memory of a PE that does not run, as that memory's own operations do.
+#[test]
+fn collective_refuses_memory_of_a_pe_that_does_not_run() {
+    alone(LIMIT, || {
+        let job = Job::threads(2).without_wisdom().build().unwrap();
+        let allocate = |rank| {
+            let pe = job.join_as(rank).unwrap();
+            [(); 2].map(|()| pe.world().symmetric::<u64>(2).unwrap())
+        };
+        let [source, target] = thread::scope(|scope| {
+            let other = scope.spawn(|| drop(allocate(Rank(1))));
+            let of_this_thread = allocate(Rank(0));
+            other.join().unwrap();
+            of_this_thread
+        });
+        let pe = job.join_as(Rank(1)).unwrap();
+        let world = pe.world();
+        assert_eq!(source.load(0).err(), ended());
+        assert_eq!(world.in_symmetric(&source, &target).all_reduce(Sum).err(), ended());
+        assert_eq!(world.in_symmetric(&source, &source).broadcast(Rank(1)).err(), ended());
+        assert_eq!(world.start_symmetric(&source, &target).all_reduce(Sum).err(), ended());
+        let blocks = Displacements::new(&[1, 1]).unwrap();
+        let call = world.in_symmetric(&source, &target).with_counts((&blocks, &blocks));
+        assert_eq!(call.all_to_all().err(), ended());
+    });
+}
+
+/// A thread may run PEs of two jobs, and keep memory of both.
+#[test]
+fn memory_of_another_job_is_refused() {
+    alone(LIMIT, || {
+        let jobs = [(); 2].map(|()| Job::threads(1).without_wisdom().build().unwrap());
+        let [pe, other_pe] = jobs.each_ref().map(|job| job.join().unwrap());
+        let [mut own, mut other] = [&pe, &other_pe].map(|pe| Handles::new(pe).unwrap());
+        let refused = Some(Error::Call(CallError::OtherJob));
+        let (world, memory, foreign) = (pe.world(), &own.memory, &other.memory);
+        assert_eq!(world.in_symmetric(memory, foreign).all_reduce(Sum).err(), refused);
+        assert_eq!(world.in_symmetric(foreign, memory).all_reduce(Sum).err(), refused);
+        assert_eq!(world.in_symmetric(foreign, foreign).broadcast(Rank(0)).err(), refused);
+        assert_eq!(world.start_symmetric(memory, foreign).all_reduce(Sum).err(), refused);
+        let blocks = Displacements::new(&[4]).unwrap();
+        let call = world.in_symmetric(memory, foreign).with_counts((&blocks, &blocks));
+        assert_eq!(call.all_to_all().err(), refused);
+        let set = Signal::Set(1);
+        assert_eq!(memory.put_signal(Rank(0), 0, &[7], foreign, 0, set).err(), refused);
+        assert_eq!(memory.put_counted(Rank(0), 0, &[7], &other.counter).err(), refused);
+        assert_eq!(memory.get_counted(Rank(0), 0, &mut [7], &other.counter).err(), refused);
+        let [shared, flags] = [memory, foreign].map(|memory| memory.share().unwrap());
+        assert_eq!(shared.put_signal(Rank(0), 0, &[7], &flags, 0, set).err(), refused);
+        drop((shared, flags));
+        for memory in [memory, foreign] {
+            assert_eq!(memory.to_vec(), Ok(vec![0; 4]));
+        }
+        assert_eq!(other.counter.get(), Ok(0));
+        // Both jobs go on.
+        own.step(1).unwrap();
+        other.step(1).unwrap();
     });
 }
 
