@@ -98,7 +98,8 @@ pub use builder::JobBuilder;
 /// twice the bytes. The rounding of `f32` depends on the order in which the algorithm of the call
 /// adds. But all PEs get the same result, and a call that the same algorithm serves gives the same
 /// result again (see [`TeamAlgorithms::force`](tune::TeamAlgorithms::force)). NaNs and infinities
-/// propagate as in IEEE 754.
+/// propagate as in IEEE 754. A NaN of a short float is the type's `NAN`; in complex numbers, PEs may
+/// get different NaNs.
 ///
 /// ```
 /// use consort::{Job, ops::{Max, Sum}};

@@ -268,13 +268,27 @@ fn all_pes_get_the_same_sum_again_from_the_same_algorithm() {
             (1.0 + f32::from(digits) / 256.0) * 2_f32.powi(i32::from(exponent % 12) - 6);
         if sign % 2 == 0 { magnitude } else { -magnitude }
     }
+    /// Replaces one number of four by one of two NaNs. Both are NaNs of `f16` and of `bf16`.
+    fn or_nan(word: u64, number: u16) -> u16 {
+        match word >> 56 {
+            0..32 => 0x7fc1,
+            32..64 => 0xffd2,
+            _ => number,
+        }
+    }
+    let f16_or_nan = |word| f16::from_bits(or_nan(word, f16::from_f32(number(word)).to_bits()));
+    let bf16_or_nan = |word| bf16::from_bits(or_nan(word, bf16::from_f32(number(word)).to_bits()));
     for pes in 2..=5 {
-        let served = on(Job::threads(pes), |world| {
+        let served = on(Job::threads(pes), move |world| {
             let served = [
                 repeats(world, number, Sum)?,
                 repeats(world, |word| f16::from_f32(number(word)), Sum)?,
                 repeats(world, |word| bf16::from_f32(number(word)), Sum)?,
                 repeats(world, |word| bf16::from_f32(number(word)), Product)?,
+                repeats(world, f16_or_nan, Sum)?,
+                repeats(world, f16_or_nan, Product)?,
+                repeats(world, bf16_or_nan, Sum)?,
+                repeats(world, bf16_or_nan, Product)?,
                 repeats(world, |word| Complex::new(number(word), number(word >> 32)), Sum)?,
                 repeats(world, |word| Complex::new(number(word), number(word >> 32)), Product)?,
             ];
