@@ -117,6 +117,26 @@ impl Drop for ThreadBoundPe {
     }
 }
 
+/// A reference to a PE's states. It stays on its thread, because the count of references is not
+/// atomic. `T` is always [`ThreadBoundPe`]: the compiler shows the message of [`CrossesThreads`]
+/// only if a parameter has the bound.
+pub(super) struct OwnerRef<T = ThreadBoundPe>(Rc<T>);
+
+/// Types to which several threads may have an [`OwnerRef`]. There is none.
+#[diagnostic::on_unimplemented(
+    message = "a PE and its handles stay on their thread",
+    label = "would use them on another thread",
+    note = "other threads get data or `Symmetric::share`, or join as PEs (`Job::join`)",
+    note = "in async code, await in a `LocalSet`, or give PEs their own thread, as the example \
+            `service`"
+)]
+pub(super) trait CrossesThreads {}
+
+// SAFETY: no type implements the trait, so no reference is `Send`.
+unsafe impl<T: CrossesThreads> Send for OwnerRef<T> {}
+// SAFETY: as above; nor is one `Sync`.
+unsafe impl<T: CrossesThreads> Sync for OwnerRef<T> {}
+
 /// The address of a state. It may be sent, so that only the owner keeps a [`Hold`] on its thread,
 /// and the compiler says one thing about a handle on another thread.
 #[derive(Clone, Copy)]
@@ -130,7 +150,7 @@ unsafe impl Sync for Address {}
 /// A handle on the state of a team. The team may be freed, and its state may then serve another
 /// team.
 pub(crate) struct Hold {
-    owner: Rc<ThreadBoundPe>,
+    owner: OwnerRef,
     /// That of one of the owner's states.
     state: Address,
     generation: u32,
@@ -152,7 +172,7 @@ impl Clone for Hold {
         if self.is_alive() {
             self.handles.set(self.handles.get() + 1);
         }
-        Self { owner: Rc::clone(&self.owner), ..*self }
+        Self { owner: OwnerRef(Rc::clone(self.owner())), ..*self }
     }
 }
 
@@ -170,17 +190,17 @@ impl Hold {
         let state = owner.state(number);
         state.handles.set(state.handles.get() + 1);
         let (generation, state) = (state.current_generation(), Address(NonNull::from(state)));
-        Self { owner, state, generation }
+        Self { owner: OwnerRef(owner), state, generation }
     }
 
     /// Creates a handle on another team of the same PE, whose state has this number.
     pub(crate) fn of_team(&self, number: usize) -> Self {
-        Self::new(Rc::clone(&self.owner), number)
+        Self::new(Rc::clone(self.owner()), number)
     }
 
     /// Returns the states of the PE.
     pub(crate) fn owner(&self) -> &Rc<ThreadBoundPe> {
-        &self.owner
+        &self.owner.0
     }
 
     #[inline(always)]
@@ -226,21 +246,21 @@ impl Hold {
     pub(crate) fn free(&self) -> Result<()> {
         let inside = self.enter()?;
         self.leave_team(&inside);
-        self.owner.teams.spare(self);
+        self.owner().teams.spare(self);
         Ok(())
     }
 }
 
 /// The state of a started call. The call's team may be freed.
 pub(crate) struct CallState {
-    owner: Rc<ThreadBoundPe>,
+    owner: OwnerRef,
     /// The number of the team's state.
     number: usize,
 }
 
 impl CallState {
     pub(crate) fn of(hold: &Hold) -> Self {
-        Self { owner: Rc::clone(&hold.owner), number: hold.number() }
+        Self { owner: OwnerRef(Rc::clone(hold.owner())), number: hold.number() }
     }
 }
 
@@ -249,7 +269,7 @@ impl Deref for CallState {
 
     #[inline]
     fn deref(&self) -> &State {
-        self.owner.state(self.number)
+        self.owner.0.state(self.number)
     }
 }
 

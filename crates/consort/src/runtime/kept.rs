@@ -13,7 +13,7 @@ use std::{
     rc::Rc,
 };
 
-use super::hold::ThreadBoundPe;
+use super::hold::{OwnerRef, ThreadBoundPe};
 use crate::{Error, error::CallError};
 
 /// The values that a PE keeps on this thread.
@@ -108,7 +108,7 @@ pub struct Kept<T: 'static> {
     slot: Option<u64>,
     /// `None` while it is being made, and when it has been given back.
     value: Option<Box<T>>,
-    on_this_thread: PhantomData<Rc<ThreadBoundPe>>,
+    on_this_thread: PhantomData<OwnerRef>,
 }
 
 impl<T> Deref for Kept<T> {

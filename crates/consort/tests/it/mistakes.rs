@@ -26,7 +26,7 @@ const COMPILER: &[&str] = consort_compiler::compiler!();
 const LIBRARIES: [&str; 3] = ["-L", "--extern", "--target"];
 
 /// Names that programs cannot use. The first message about a mistake does not contain them.
-const PRIVATE: [&str; 5] = ["Makes<", "With<", "Combine<", "Nothing", "AsPod"];
+const PRIVATE: [&str; 6] = ["Makes<", "With<", "Combine<", "Nothing", "AsPod", "ThreadBoundPe"];
 
 /// A message of the compiler, or what a file states about it.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! A handle of a PE in a task that may change threads.
 //~ error[]: future cannot be sent between threads safely
 //~ at: spawn(async move { Ok(sum.await?[0]) })
+//~ note: await in a `LocalSet`
 
 use consort::{Result, Team, ops::Sum};
 

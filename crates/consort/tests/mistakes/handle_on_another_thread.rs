@@ -1,6 +1,8 @@
 //! A handle of a PE on another thread.
-//~ error[E0277]: `Rc<consort::runtime::hold::ThreadBoundPe>` cannot be sent between threads safely
+//~ error[E0277]: a PE and its handles stay on their thread
 //~ at: move || memory.put(right, 0, &[1])
+//~ label: on another thread
+//~ note: `Symmetric::share`
 
 use std::thread;
 

@@ -1,6 +1,8 @@
 //! Threads that share the team of one PE, instead of being PEs themselves.
-//~ error[E0277]: `Rc<consort::runtime::hold::ThreadBoundPe>` cannot be shared between threads safely
+//~ error[E0277]: a PE and its handles stay on their thread
 //~ at: || team.barrier()
+//~ label: on another thread
+//~ note: join as PEs (`Job::join`)
 
 use std::thread;
 
