@@ -1,4 +1,4 @@
-"""Consort: collectives between threads or processes that tune themselves to the machine.
+"""Consort: self-tuning collectives for threads and processes.
 
 `launch` runs a function on PEs (processing elements), which are threads, and gives each a `Team`:
 

@@ -50,7 +50,7 @@ Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement: the command shows the results so far and exits with
 130 (`tune` saves them and exits with 0). A second Ctrl-C ends it at once.";
 
-/// Collectives between threads that tune themselves to the machine, and locks
+/// Self-tuning collectives for threads and processes, and locks
 #[derive(Parser)]
 #[command(name = "consort", version, after_long_help = EXAMPLES, max_term_width = 100)]
 // The usual template has an empty line after `about`; without it, the short help fits a screen.
