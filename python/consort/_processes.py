@@ -133,7 +133,7 @@ def _work(
     # The end of this process ends the connection, unless a child has a copy.
     os.register_at_fork(after_in_child=sender.close)
     try:
-        # It has no limit: the launch ends this process when another one does not come.
+        # It has no limit: the launch ends this process when another one does not join.
         result = attach(function, rank, pes, name, args, timeout=float("inf"))
         try:
             outcome = pickle.dumps((result,))

@@ -466,5 +466,5 @@ def test_program_of_the_documentation_runs_under_torchrun():
 def test_missing_process_is_named(tmp_path):
     store = dist.FileStore(str(tmp_path / "store"), 2)
     limit = timedelta(seconds=0.2)
-    with pytest.raises(consort.Error, match=r"TimeoutError: processes \[1\] did not come"):
+    with pytest.raises(consort.Error, match=r"TimeoutError: processes \[1\] did not join"):
         consort.torch.ProcessGroup(store, 0, 2, limit)

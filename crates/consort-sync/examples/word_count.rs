@@ -9,7 +9,7 @@ const TEXT: &str = "the lock of the map is the lock of all";
 
 type Counts = BTreeMap<&'static str, u64>;
 
-/// Returns the words of a thread: a thousand times the same text.
+/// Returns the words of a thread: the text, a thousand times.
 fn words() -> impl Iterator<Item = &'static str> {
     (0..1000).flat_map(|_| TEXT.split(' '))
 }

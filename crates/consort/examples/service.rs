@@ -1,7 +1,7 @@
 //! Tasks of a multi-threaded executor that await work on a pool.
 //!
 //! An executor with several threads moves its tasks between them, but a PE stays on its thread. So
-//! one thread owns the pool. The tasks send it requests, and await its answers; meanwhile, the
+//! one thread owns the pool. The tasks send it requests, and await its replies. Meanwhile, the
 //! executor's threads run other tasks.
 
 use std::{sync::mpsc, thread};
@@ -17,7 +17,7 @@ type Request = (Vec<f64>, oneshot::Sender<Result<f64>>);
 struct Service(mpsc::Sender<Request>);
 
 impl Service {
-    /// Starts a pool on a thread of its own. It ends when the last clone of the service is dropped.
+    /// Starts a pool on a separate thread. It ends when the last clone of the service is dropped.
     fn start(pes: usize) -> Result<Self> {
         let pool = Job::threads(pes).pool()?;
         let (sender, requests) = mpsc::channel::<Request>();

@@ -91,7 +91,7 @@ impl Team {
 
     /// As [`Team::async_broadcasts`], with trees in which a PE forwards messages to at most `k`
     /// children. `k` is from 1 to the team's size minus one; other values are clamped. `variant` is
-    /// the order in which a PE does its work. With the published order, a source waits for ever
+    /// the order in which a PE does its work. With the published order, a source waits forever
     /// while others keep broadcasting, and received messages fill the memory. All PEs must pass the
     /// same values.
     ///

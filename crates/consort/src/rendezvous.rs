@@ -42,7 +42,7 @@ impl Rendezvous {
     /// [the timeout](Self::timeout). All users share these names, so include the name of your
     /// program or user.
     ///
-    /// If a process dies before the others have come, it counts as missing.
+    /// If a process dies before the others have joined, it counts as missing.
     #[must_use]
     pub fn name(name: impl Into<String>) -> Self {
         Self { way: Way::Name(name.into()), timeout: TIMEOUT }
@@ -54,7 +54,7 @@ impl Rendezvous {
     /// kilobytes of each process are exchanged.
     ///
     /// [The timeout](Self::timeout) does not apply: the closure limits its own time, and returns an
-    /// error when a process does not come.
+    /// error when a process does not join.
     #[must_use]
     pub fn all_gather<E: fmt::Display>(
         mut all_gather: impl FnMut(&[u8]) -> Result<Vec<Vec<u8>>, E> + Send + 'static,
@@ -63,7 +63,7 @@ impl Rendezvous {
         Self { way: Way::AllGather(Arc::new(Mutex::new(all_gather))), timeout: TIMEOUT }
     }
 
-    /// Sets how long the processes wait until all have come; the default is 60 s. Then the launch
+    /// Sets how long the processes wait until all have joined; the default is 60 s. Then the launch
     /// fails in each of them, with an error that names the missing ranks.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {

@@ -104,7 +104,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod, Wide};
 /// Job::threads(2).run(|pe| pe.world().broadcast("a text".to_owned(), Rank(0)));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot go through a call on values",
+    message = "`{Self}` cannot be passed by value",
     label = "neither plain data, nor `bool`, `char`, an option or a tuple of such",
     note = "a slice or a `Vec` goes as `team.values(&v)`, `team.slices(...)` or \
             `team.in_place(&mut data)`, followed by the collective, and a text as its bytes",

@@ -437,7 +437,7 @@ class _Exchange:
             missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
             if not missing:
                 raise
-            raise TimeoutError(f"processes {missing} did not come") from None
+            raise TimeoutError(f"processes {missing} did not join") from None
         return [bytes.fromhex(self._store.get(key).decode()) for key in keys]
 
 

@@ -218,7 +218,7 @@ fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
         let _ = second.send(());
     });
     let outcome = end.recv_timeout(Duration::from_millis(200));
-    assert_eq!(outcome, Err(RecvTimeoutError::Timeout), "it waits for ever");
+    assert_eq!(outcome, Err(RecvTimeoutError::Timeout), "it waits forever");
 }
 
 fn a_thread_may_hold_a_hundred_thousand_locks<R: Lock>() {

@@ -105,7 +105,7 @@ impl Alarms {
         }
     }
 
-    /// Wakes tasks when they are due, for ever.
+    /// Wakes tasks when they are due, forever.
     fn run(&self) {
         let mut due = self.due();
         loop {

@@ -6,7 +6,7 @@ use consort::{Error, Job, JobBuilder, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
 /// How long a failure may take to reach all PEs on a busy machine. A PE that is not reached waits
-/// for ever.
+/// forever.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Returns PEs with enough symmetric memory for most tests.

@@ -324,7 +324,7 @@ fn pe_that_may_change_a_word_is_awaited() {
             let mut request = world.start_barrier()?;
             for _ in 0..8 {
                 request = match request.wait_timeout(LONG / 4)? {
-                    Ok(()) => unreachable!("PE 0 has not come"),
+                    Ok(()) => unreachable!("PE 0 has not started its barrier"),
                     Err(later) => later,
                 };
             }

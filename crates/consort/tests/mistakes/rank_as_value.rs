@@ -1,5 +1,5 @@
 //! A rank in a call on values.
-//~ error[E0277]: `Rank` cannot go through a call on values
+//~ error[E0277]: `Rank` cannot be passed by value
 //~ at: team.right()
 //~ note: a `Rank` goes as its number, `rank.0`
 

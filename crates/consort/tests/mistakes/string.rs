@@ -1,5 +1,5 @@
 //! A text as a value.
-//~ error[E0277]: `String` cannot go through a call on values
+//~ error[E0277]: `String` cannot be passed by value
 //~ at: String::from("config.toml")
 //~ label: neither plain data, nor `bool`, `char`, an option or a tuple of such
 //~ note: and a text as its bytes

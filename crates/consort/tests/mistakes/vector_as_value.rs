@@ -1,5 +1,5 @@
 //! A vector where a call takes one value.
-//~ error[E0277]: `Vec<f64>` cannot go through a call on values
+//~ error[E0277]: `Vec<f64>` cannot be passed by value
 //~ at: mine
 //~ label: neither plain data, nor `bool`, `char`, an option or a tuple of such
 //~ note: a slice or a `Vec` goes as `team.values(&v)`, `team.slices(...)` or

@@ -25,11 +25,11 @@ pub enum MeetError {
     Garbled,
     /// A name that cannot be used.
     Name(String),
-    /// Some processes did not come.
+    /// Some processes did not join.
     Late {
-        /// The name by which they were to meet.
+        /// The name of the job that they were to join.
         name: String,
-        /// The PEs whose processes did not come.
+        /// The PEs whose processes did not join.
         missing: Vec<Rank>,
         /// How long the others waited.
         limit: Duration,
@@ -133,7 +133,7 @@ impl fmt::Display for MeetError {
             ),
             Self::Late { name, missing, limit } => write!(
                 f,
-                "{} did not come within {limit:?} to the job named `{name}`: start one process \
+                "{} did not join the job named `{name}` within {limit:?}: start one process \
                  for each rank, or raise the limit with `Rendezvous::timeout`",
                 list_of_ranks(missing)
             ),

@@ -24,7 +24,7 @@ use crate::{
 };
 use consort_machine::system::fork::{hold_forks, in_children_once};
 
-/// The message to a process that comes when the job is complete.
+/// The message to a process that connects when the job is complete.
 pub(super) const IN_USE: u8 = 4;
 /// The largest number of processes that are turned away at once.
 const AT_ONCE: usize = 16;
@@ -52,7 +52,7 @@ impl Hold {
         Ok(Self(HELD.enter(Held { listener, is_closed: AtomicBool::new(false) })))
     }
 
-    /// Returns the descriptor that becomes readable when a process comes.
+    /// Returns the descriptor that becomes readable when a process connects.
     pub(in super::super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.listener.as_fd()
     }
@@ -72,12 +72,12 @@ impl Hold {
         }
     }
 
-    /// Turns away some of the processes that have come.
+    /// Turns away some of the processes that have connected.
     ///
     /// # Errors
     /// Same as [`Self::accept`].
     pub(in super::super) fn turn_away(&self) -> io::Result<()> {
-        // The others wait until the next time, so that nobody keeps this process from its work.
+        // The others wait until the next time, so that this process can go on with its work.
         for _ in 0..AT_ONCE {
             let Some(stream) = self.accept()? else { break };
             // A process that has gone needs no reply.

@@ -65,7 +65,7 @@ fn mutated() {
 
 #[test]
 fn mutated_on_nodes() {
-    // In the first five, PEs waited for each other across nodes for ever. In the others, a call had
+    // In the first five, PEs waited for each other across nodes forever. In the others, a call had
     // no result when its job failed at its end.
     let once_failed = &[190, 193, 404, 445, 527, 15_431_812_784_474, 15_431_812_790_996];
     let programs = [30, 500];

@@ -286,7 +286,7 @@ fn kind(random: &mut Random) -> Kind {
 }
 
 /// Returns whether others wait for this PE's signals or counts. If this PE continues without them,
-/// the others wait for ever, and that is not an error of the library.
+/// the others wait forever, and that is not an error of the library.
 fn leaves_waiting(step: &Step) -> bool {
     matches!(step, Step::Scene { scene: Scene::Signals | Scene::Counted, .. })
 }

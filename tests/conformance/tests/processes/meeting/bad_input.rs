@@ -71,7 +71,7 @@ fn rank_beyond_size() -> Result<(), Failed> {
 fn process_that_never_comes() -> Result<(), Failed> {
     let name = new_name();
     let of = |rank| command(&name, [rank, 4], SHORT, &["sums"]);
-    all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not come within 500ms", &name])
+    all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not join the job", "within 500ms", &name])
 }
 
 fn two_jobs_with_one_name() -> Result<(), Failed> {
@@ -237,7 +237,7 @@ fn two_users() -> Result<(), Failed> {
         of(1)
             .ended()
             .fails(&["is in use by process", "only processes of one user share memory"])?;
-        first.ended().fails(&["PE 1 did not come within 500ms"])?;
+        first.ended().fails(&["PE 1 did not join the job", "within 500ms"])?;
     }
     Ok(())
 }
