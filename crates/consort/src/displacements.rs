@@ -94,9 +94,11 @@ impl fmt::Display for DisplacementsError {
             Self::Number { given, pes } => {
                 write!(f, "{given} blocks in a team of {pes} PEs: give one for each PE")
             }
-            Self::Beyond { rank, range, len } => {
-                write!(f, "the block of PE {rank} is elements {range:?} of a buffer of {len}")
-            }
+            Self::Beyond { rank, range, len } => write!(
+                f,
+                "the block of PE {rank} is elements {range:?} of a buffer of {len}: make the \
+                 buffer longer, or the block shorter"
+            ),
             Self::Overlap { one, other } => write!(
                 f,
                 "the blocks of PE {one} and PE {other} overlap in the target: give \

@@ -31,11 +31,17 @@ impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
-            Self::PeerExhausted => {
-                f.write_str("another member of the team could not get memory for it")
-            }
-            Self::Full { most } => write!(f, "the teams of a job take at most {most} bytes"),
-            Self::TooMany { most } => write!(f, "a job has at most {most} teams at once"),
+            Self::PeerExhausted => f.write_str(
+                "another member of the team could not get memory for it: that PE's error says why",
+            ),
+            Self::Full { most } => write!(
+                f,
+                "the teams of a job take at most {most} bytes: free teams that are no longer used"
+            ),
+            Self::TooMany { most } => write!(
+                f,
+                "a job has at most {most} teams at once: free teams that are no longer used"
+            ),
             Self::Failed => f.write_str("the job has failed"),
         }
     }

@@ -202,31 +202,36 @@ impl fmt::Display for Failure {
             }
             Self::Mismatched { call, one, other, team } => write!(
                 f,
-                "calls do not match at call {call}{}: PE {} called {}, PE {} called {}",
+                "calls do not match at call {call}{}: PE {} called {}, PE {} called {}; all PEs of \
+                 a team must make the same calls in the same order",
                 team, one.0, one.1, other.0, other.1
             ),
             Self::Counts { call, owner, peer } => write!(
                 f,
                 "counts do not match in {call}: for the block between PE {0} and PE {1}, PE {0} \
-                 gave {2} bytes and PE {1} gave {3}",
+                 gave {2} bytes and PE {1} gave {3}; both must give the same length",
                 owner.0, peer.0, owner.1, peer.1
             ),
             Self::Finished { rank, waiting, call, .. } if is_message(call) => {
                 let missing = if sends(call) { "receiving" } else { "sending" };
                 write!(
                     f,
-                    "PE {rank} finished without {missing} a message: PE {waiting} called {call}"
+                    "PE {rank} finished without {missing} a message: PE {waiting} called {call}; \
+                     each message must be sent and received"
                 )
             }
-            Self::Finished { rank, waiting, call, team } => {
-                write!(f, "PE {rank} finished while PE {waiting} waits for it in {call}{team}")
-            }
+            Self::Finished { rank, waiting, call, team } => write!(
+                f,
+                "PE {rank} finished while PE {waiting} waits for it in {call}{team}; all PEs of a \
+                 team must make the same calls"
+            ),
             Self::NobodyLeft { waiting, other } => {
                 write!(f, "PE {waiting} waits for a word that no PE is left to change")?;
                 match other {
-                    Some((rank, call)) => write!(f, ": PE {rank} waits in {call}"),
-                    None => write!(f, ": all others have finished"),
+                    Some((rank, call)) => write!(f, ": PE {rank} waits in {call}")?,
+                    None => write!(f, ": all others have finished")?,
                 }
+                f.write_str("; change the word before the call or the end of the program")
             }
             Self::Missing { missing, waiting, call, limit } => write!(
                 f,

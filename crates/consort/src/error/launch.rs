@@ -103,9 +103,11 @@ impl fmt::Display for LaunchError {
             Self::InputCount { given, pes } => {
                 write!(f, "{given} inputs for {pes} PEs: give one for each")
             }
-            Self::JobFull { pes } => {
-                write!(f, "the job is full: none of its {pes} PEs is free to join")
-            }
+            Self::JobFull { pes } => write!(
+                f,
+                "the job is full: none of its {pes} PEs is free; join after a thread has left, or \
+                 create the job with more PEs"
+            ),
             Self::RankTaken { rank } => {
                 write!(
                     f,
