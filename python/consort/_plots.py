@@ -18,7 +18,7 @@ _MODES = "sync"
 _CHOICES = ("wisdom", "tune")
 #: The columns that a plot with too many lines fixes, the first one first.
 _FIXED = ("symmetric", "operator", "sync", "pes")
-#: More lines cannot be told apart, and with more than these the legend would cover them.
+#: More lines cannot be distinguished, and with more than these the legend would cover them.
 _MOST_LINES = 16
 _MOST_WITHIN = 5
 

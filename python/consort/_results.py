@@ -114,9 +114,9 @@ def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
             f"package of Consort {head.get('library', 'that wrote it')}"
         )
     entries = found.get("entry", [])
-    told = head.get("entries", len(entries))
-    if told != len(entries):
-        raise ResultsError(f"{place}: truncated: expected {told} entries, found {len(entries)}")
+    stated = head.get("entries", len(entries))
+    if stated != len(entries):
+        raise ResultsError(f"{place}: truncated: expected {stated} entries, found {len(entries)}")
     frame: pandas.DataFrame = module.json_normalize([_row(entry) for entry in entries])
     frame.attrs.update(head, kind="wisdom", path=str(place))
     return frame

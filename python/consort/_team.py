@@ -189,7 +189,7 @@ class Team:
             source, _ = given(array)
             block = (blocks(source, self.size, "scatter"), source.dtype)
         if out is None:
-            block = self._told(block, root)
+            block = self._shape_of_root(block, root)
         elif block is None:
             block = (out.shape, out.dtype)
         received = target(out, *block)
@@ -366,7 +366,7 @@ class Team:
         shape = shaped(source.shape)
         return Request(self._native.start(call, source, source.size, op, root), shape, was_array)
 
-    def _told(
+    def _shape_of_root(
         self, block: tuple[tuple[int, ...], np.dtype] | None, root: int
     ) -> tuple[tuple[int, ...], np.dtype]:
         """Returns the root's shape and type on all PEs."""

@@ -23,7 +23,7 @@ pub struct Capabilities {
     pub counts: bool,
     /// How the PEs are placed on nodes, or on the last-level caches of one node.
     pub nodes: Nodes,
-    /// Which PEs can use collectives that the fabric provides.
+    /// The PEs that can use collectives of the fabric.
     pub vendor: Vendor,
 }
 

@@ -52,7 +52,7 @@ impl Sink {
         (!self.waiting.is_empty()).then(|| descriptor.as_fd())
     }
 
-    /// Returns whether so much data waits that no more should be added.
+    /// Returns whether the buffer is full.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() - self.written >= BYTES
     }

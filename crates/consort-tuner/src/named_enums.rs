@@ -105,7 +105,7 @@ words! {
     Confidence is a "confidence":
     /// In neighbouring blocks, the choice is faster with 95 % confidence.
     Clear = "clear",
-    /// Not told apart: either may be faster. The choice is the candidate that served the calls
+    /// Not distinguished: either may be faster. The choice is the candidate that served the calls
     /// before.
     Tie = "tie",
     /// Measured in too few launches to tell. The choice is the candidate that served the calls
@@ -128,7 +128,7 @@ words! {
 }
 
 impl Confidence {
-    /// Returns whether measurement has not told the choice and the runner-up apart.
+    /// Returns whether measurement has not distinguished the choice and the runner-up.
     #[must_use]
     pub const fn is_undecided(self) -> bool {
         matches!(self, Self::Tie | Self::Open)

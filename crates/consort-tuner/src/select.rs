@@ -255,7 +255,7 @@ impl fmt::Display for Selection<'_> {
                 let sure = match entry.confidence {
                     Confidence::Clear | Confidence::Tie if entry.is_one_sample() => "of one sample",
                     Confidence::Clear => "clear",
-                    Confidence::Tie => "not told apart",
+                    Confidence::Tie => "not distinguished",
                     Confidence::Open => "measured too seldom to tell",
                     Confidence::Model => "by the model",
                     Confidence::Alone => "alone",

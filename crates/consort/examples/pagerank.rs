@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         let mut ranks = vec![1.0 / PAGES as f64; PAGES];
         let (mut steps, mut change) = (0, f64::INFINITY);
         while change > 1e-10 {
-            // What each page gets from the pages of this PE; at the end, the share of all pages.
+            // The shares that each page gets from this PE's pages; at the end, that of all pages.
             let mut gets = vec![0.0; PAGES + 1];
             for page in world.local_range(PAGES) {
                 let links = links(page);

@@ -243,7 +243,7 @@ impl Barrier {
         arrival.phase.is_over(self.phases.0.completed.load(Acquire)).then_some(())
     }
 
-    /// Returns the members, whom the first call creates.
+    /// Returns the members; the first call creates them.
     fn members(&self) -> Result<&Members> {
         // A child that was forked during the first call would wait for its parent's thread.
         if self.members.get().is_none()

@@ -78,7 +78,7 @@ pub(crate) fn engine_count(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)
 }
 
-/// Which of an MPI's processes share memory.
+/// The processes of an MPI that share memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sharing {
     /// The processes of one machine.

@@ -460,7 +460,7 @@ impl Turn<'_> {
         shared.start(current.number);
         shared.end(&ranks.job, current.number, 0);
         shared.set_outer(ptr::null());
-        // What the program has left in its PEs may use the pool when it is dropped.
+        // Values that the program has left in its PEs may use the pool when they are dropped.
         drop(current);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(ranks);

@@ -17,7 +17,7 @@ use crate::{Error, Pe, Result, error::LaunchError};
 ///
 /// It is indexed by rank. Iteration yields the results, and [`Results::ranked`] the ranks, too. If
 /// the PEs are threads, all results are here. In a job of processes, each process holds the results
-/// of its own PEs.
+/// of its PEs.
 ///
 /// ```
 /// use consort::{Job, Rank, ops::Sum};

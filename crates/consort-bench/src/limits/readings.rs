@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | copy | copies its own buffer |
 //! | pull | copies a buffer that the next core has just rewritten |
-//! | combine | adds two of its own buffers into a third: load, add, store |
+//! | combine | adds two of its buffers into a third: load, add, store |
 //! | pull, combine | the same, with one of the two just rewritten by the next core |
 //!
 //! Bandwidths are in bytes of the target. Each reading has a transfer before and after it. It is

@@ -56,7 +56,7 @@ impl CoreLoad {
         match self {
             Self::Nobody => "alone",
             Self::Job => "two jobs",
-            Self::Busy => "beside a busy thread",
+            Self::Busy => "next to a busy thread",
         }
     }
 }
@@ -106,8 +106,8 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
         for company in CoreLoad::EVERY.into_iter().take_while(|_| goes_on()) {
             let (cell, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
             loop {
-                ours.push(beside(company, || measured.ours())?);
-                std.push(beside(company, || measured.std())?);
+                ours.push(while_loaded(company, || measured.ours())?);
+                std.push(while_loaded(company, || measured.std())?);
                 let enough = ours.len() >= FEWEST as usize || cells_begun.elapsed() >= budget;
                 if !goes_on() || enough && cell.elapsed() >= each {
                     break;
@@ -179,8 +179,8 @@ impl BarrierLoop {
     }
 }
 
-/// Runs a job in company. For two jobs, returns the mean.
-fn beside(company: CoreLoad, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
+/// Runs a job under this load. For two jobs, returns the mean.
+fn while_loaded(company: CoreLoad, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| match company {
         CoreLoad::Nobody => job(),

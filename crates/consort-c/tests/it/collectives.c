@@ -17,7 +17,7 @@ static const size_t counts[] = {0, 1, 7, 20000};
      : (op) == CONSORT_XOR ? (a) ^ (b)                                                             \
                            : APPLY_NUMBER(op, a, b))
 
-/* What a PE contributes at an index. */
+/* The contribution of a PE at an index. */
 #define VALUE(rank, index) (1 + ((rank) + (int)((index) % 100)) % 2)
 
 #define FOR(index, number) for (size_t index = 0; index < (size_t)(number); index++)

@@ -126,7 +126,7 @@ static void ranks_and_threads_are_checked(void)
     consort_job_destroy(NULL);
 }
 
-/* What the other PE of a job of two does. */
+/* The other PE of a job of two. */
 static void *ends_without_leaving(void *job)
 {
     consort_pe *pe;

@@ -186,8 +186,8 @@ fn show(
     text += &format!("\n{}", finish(table, &[1, 3, 6, 7]));
     if busy_count > 0 {
         text += &output::wrapped(&format!(
-            "busy: the machine was busy during {busy_count} of these queries, and `consort \
-             explain` says with what. Tune them again with --retune when it is idle."
+            "busy: the machine was busy during {busy_count} of these queries; `consort explain` \
+             names the programs. Tune them again with --retune when it is idle."
         ));
     }
     output::print(&text)

@@ -315,8 +315,9 @@ fn bad_input_is_refused_with_advice() {
 #[test]
 fn bench_accepts_the_name_from_explain() {
     for what in ["reduce --bytes 64 --pes 2", "all_reduce --bytes 8k --pes 2"] {
-        let told = stdout(&format!("explain {what}"));
-        let (_, candidate) = told.lines().next().and_then(|line| line.rsplit_once(": ")).unwrap();
+        let explained = stdout(&format!("explain {what}"));
+        let (_, candidate) =
+            explained.lines().next().and_then(|line| line.rsplit_once(": ")).unwrap();
         let line =
             format!("bench collective {what} --algorithm {candidate} --budget 0 --peers none");
         assert!(consort(&line).status.success(), "{line}");

@@ -171,8 +171,9 @@ fn a_job_ends_when_its_time_is_over() {
 #[test]
 fn signals_are_passed_on() {
     for (name, status) in [("TERM", 7), ("INT", 7), ("USR1", 7)] {
-        let script =
-            format!("trap 'echo told; exit 7' {name}; echo ready; while :; do sleep 0.05; done");
+        let script = format!(
+            "trap 'echo signalled; exit 7' {name}; echo ready; while :; do sleep 0.05; done"
+        );
         let heard = format!("--default-signal={name}");
         let child = command_with(&heard, "-n 2", &script).spawn().expect("a launcher");
         thread::sleep(Duration::from_millis(500));
@@ -180,7 +181,7 @@ fn signals_are_passed_on() {
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(status), "{name}");
         let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(text.lines().filter(|line| *line == "told").count(), 2, "{name}: {text}");
+        assert_eq!(text.lines().filter(|line| *line == "signalled").count(), 2, "{name}: {text}");
     }
 }
 

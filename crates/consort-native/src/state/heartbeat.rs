@@ -27,7 +27,7 @@ pub struct Heartbeat {
 pub enum WaitReason {
     /// The PE waits in a call, for its messages.
     In(CallWait),
-    /// The PE waits for a word of its own memory, which any PE may change.
+    /// The PE waits for a word in its memory, which any PE may change.
     ForWord,
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
     }
 }
 
-/// What the heats of a query have found.
+/// The results of a query's heats.
 pub(crate) struct Heats {
     /// The final, with the launches of the last heat if these count in it.
     pub(crate) last: Race,

@@ -36,7 +36,7 @@ pub struct RunnerUp {
     /// The algorithm and its parameters.
     pub candidate: Candidate,
     /// Its median, or its estimate, in nanoseconds per call; at least that of the choice, unless
-    /// the two are not told apart.
+    /// measurement does not distinguish the two.
     pub median_ns: f64,
 }
 
@@ -182,7 +182,9 @@ impl Entry {
             Some(second)
                 if second.median_ns < self.median_ns && !self.confidence.is_undecided() =>
             {
-                Some("runner_up_ns must be no less than median_ns, unless they are not told apart")
+                Some(
+                    "runner_up_ns must be no less than median_ns, unless they are not distinguished",
+                )
             }
             Some(_) if self.confidence == Confidence::Alone => {
                 Some("confidence cannot be `alone` where there is a runner-up")

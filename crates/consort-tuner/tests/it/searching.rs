@@ -187,7 +187,7 @@ fn search_resumes_where_the_last_one_ended() {
     let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(7);
     let mut wisdom = empty(&bench);
-    // What too few launches have left open is measured again.
+    // Queries that too few launches have left open are measured again.
     let settled_count =
         |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.is_decided()).count();
     let mut runs = 0;

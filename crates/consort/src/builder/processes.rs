@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The number of words that each process sends before its mask of usable processors.
-const TOLD: usize = 5;
+const BEFORE_MASK: usize = 5;
 
 /// The processes, from the view of one of them.
 pub(super) struct Processes {
@@ -56,9 +56,9 @@ fn machines(places: &[u64]) -> Option<Vec<u32>> {
 }
 
 /// Returns the number of cores and the mask in the words of a process.
-fn cores_and_mask(told: &[u64]) -> (u32, [u64; MASK]) {
-    let mask = told.get(TOLD..).and_then(|mask| mask.try_into().ok());
-    (low(told[1]), mask.unwrap_or_default())
+fn cores_and_mask(gathered: &[u64]) -> (u32, [u64; MASK]) {
+    let mask = gathered.get(BEFORE_MASK..).and_then(|mask| mask.try_into().ok());
+    (low(gathered[1]), mask.unwrap_or_default())
 }
 
 /// Returns a number that was received in a word.
@@ -122,8 +122,8 @@ impl Processes {
         own.push(statics.as_ref().map_or(0, |file| file.at().descriptor.into()));
         own.extend(mask());
         let all = mpi.gather(&own).map_err(failed)?;
-        let told: Vec<&[u64]> = all.chunks(own.len()).collect();
-        let places: Vec<u64> = told.iter().map(|words| words[0]).collect();
+        let gathered: Vec<&[u64]> = all.chunks(own.len()).collect();
+        let places: Vec<u64> = gathered.iter().map(|words| words[0]).collect();
         let by_process = shape.nodes(pes);
         let pe_of = |process: usize| {
             let process = u32::try_from(process).unwrap_or(u32::MAX);
@@ -146,7 +146,8 @@ impl Processes {
         let on_own = |&other: &usize| machines[other] == machines[rank];
         let neighbours: Vec<usize> = (0..processes).filter(on_own).collect();
         let first = neighbours[0];
-        let at = FileLocation { process: low(told[first][2]), descriptor: low(told[first][3]) };
+        let at =
+            FileLocation { process: low(gathered[first][2]), descriptor: low(gathered[first][3]) };
         let ground = match (first == rank, file) {
             (true, file) => file.map(Ground::Fills),
             (false, _) => {
@@ -154,7 +155,7 @@ impl Processes {
             }
         };
         let find = |&neighbour: &usize| {
-            let [process, descriptor] = [2, 4].map(|word| low(told[neighbour][word]));
+            let [process, descriptor] = [2, 4].map(|word| low(gathered[neighbour][word]));
             let file = SharedFile::find(FileLocation { process, descriptor })?;
             Ok((pe_of(neighbour), Arc::new(file)))
         };
@@ -189,7 +190,7 @@ impl Processes {
             ground,
             statics,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
-            cores: cores_of(neighbours.iter().map(|&process| cores_and_mask(told[process]))),
+            cores: cores_of(neighbours.iter().map(|&process| cores_and_mask(gathered[process]))),
             ..apart
         })
     }

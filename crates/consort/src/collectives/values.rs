@@ -371,7 +371,7 @@ impl<T, Kind> KnowsSource for Values<'_, T, Kind> {}
 
 impl<'a, T: Value<Kind>, Kind> Call<Values<'a, T, Kind>> {
     /// Lets the number of values differ from PE to PE. The call first exchanges the numbers, in a
-    /// collective of its own. Exit mode None is treated as Mine.
+    /// separate collective. Exit mode None is treated as Mine.
     ///
     /// ```
     /// # use consort::{Job, Rank};

@@ -1,4 +1,4 @@
-//! Which buffers a nonblocking call uses, and their lengths.
+//! The buffers that a nonblocking call uses, and their lengths.
 
 use std::sync::Arc;
 

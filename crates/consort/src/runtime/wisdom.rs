@@ -138,7 +138,7 @@ impl Source {
             return Err(OF_PART.to_owned()); // a named file is not for such teams either
         }
         let identity = algorithms.identity().clone().with(arrival);
-        let _alone = lock_beside(&path);
+        let _alone = lock_folder_of(&path);
         let mut wisdom = match Wisdom::load_to_extend(&path, &identity) {
             Ok(wisdom) => wisdom,
             Err(WisdomError::NotFound { .. }) if by != NamedBy::Program => Wisdom::new(identity),
@@ -253,7 +253,7 @@ fn read(
 
 /// Excludes other writers of the wisdom at `path`, in this process or another. `None` if the
 /// folder cannot be opened.
-fn lock_beside(path: &Path) -> Option<FileLock> {
+fn lock_folder_of(path: &Path) -> Option<FileLock> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));

@@ -267,7 +267,7 @@ fn any_bytes_unpack_to_a_value() {
 }
 
 #[test]
-fn a_byte_that_is_no_index_is_the_first_variant() {
+fn invalid_discriminant_unpacks_to_first_variant() {
     let unpacked: Vec<Colour> = (0..=255).map(Colour::unpack).collect();
     assert_eq!(unpacked[..3], COLOURS);
     assert_eq!(unpacked[3..], [Colour::Red; 253]);

@@ -190,33 +190,33 @@ fn signals_after_a_put_arrive_after_it() {
 /// Data that a far PE has not sent because the job has failed is not used.
 #[test]
 fn unsent_data_is_not_delivered() {
-    const TOLD: u64 = 77;
+    const STORED: u64 = 77;
     for (seed, words) in seeds(60, 500, &[]).flat_map(|seed| [(seed, 100), (seed, 10_000)]) {
         let pes = Job::threads(4).loopback([Nodes::Blocks(2); 2], seed);
         let wrong = AtomicU32::new(0);
-        let is_told = |data: &[u64], told| {
-            wrong.fetch_add(u32::from(data.iter().any(|&word| word != told)), Relaxed);
+        let check = |data: &[u64], stored| {
+            wrong.fetch_add(u32::from(data.iter().any(|&word| word != stored)), Relaxed);
         };
         let ended = pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
             let world = pe.world();
             let me = world.rank().0;
             let memory = world.symmetric::<u64>(words)?;
-            memory.put(world.rank(), 0, &vec![TOLD; words])?;
+            memory.put(world.rank(), 0, &vec![STORED; words])?;
             let mut data = vec![0; words];
             for call in 1..20 {
                 assert!((me, call) != (1, 5 + seed % 4), "on purpose");
                 let root = u32::try_from(call % 4).expect("a rank");
                 data.fill(if me == root { call } else { 0 });
                 world.in_place(&mut data).broadcast(Rank(root))?;
-                is_told(&data, call);
+                check(&data, call);
             }
             if seed % 2 == 1 {
                 return Ok(());
             }
             loop {
                 memory.get(Rank((me + 2) % 4), 0, &mut data)?;
-                is_told(&data, TOLD);
-                is_told(&[memory.fetch_add(Rank((me + 2) % 4), 0, 0)?], TOLD);
+                check(&data, STORED);
+                check(&[memory.fetch_add(Rank((me + 2) % 4), 0, 0)?], STORED);
             }
         });
         assert_eq!(wrong.into_inner(), 0, "seed {seed}, {words} words");

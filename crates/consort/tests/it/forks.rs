@@ -40,7 +40,7 @@ fn launch_jobs() {
     children::run("a child of a child", || is_refused(pool.run(|_| Ok(()))));
 }
 
-fn fork_beside_pool() {
+fn fork_while_a_pool_runs() {
     let mut pools = Some(Job::threads(3).pool().expect("a pool"));
     let run = |pool: &consort::Pool| pool.run(|pe| pe.world().all_reduce(1, Sum));
     let pool = pools.as_ref().expect("a pool");
@@ -86,7 +86,7 @@ fn fork_beside_pool() {
 /// The number of elements of a call that takes several messages.
 const LONG: usize = 100_000;
 
-fn fork_beside_job() {
+fn fork_while_a_job_runs() {
     let job = Job::threads(2).helper_threads().build().expect("a job");
     let other = thread::spawn({
         let job = job.clone();
@@ -141,7 +141,7 @@ fn fork_beside_job() {
     other.join().expect("no panic").expect("the job goes on");
 }
 
-fn fork_beside_members() {
+fn fork_while_members_wait() {
     let barrier = Barrier::new(2);
     thread::scope(|scope| {
         let other = scope.spawn(|| barrier.join()?.wait());
@@ -182,7 +182,7 @@ fn fork_in_programs() {
 /// A process launches its first jobs, and joins its first barrier, and another thread forks
 /// meanwhile. The children do the same, so they need the data and the locks that the parent was
 /// about to obtain.
-fn fork_beside_launches(after: Duration) {
+fn fork_while_jobs_are_launched(after: Duration) {
     static BARRIER: Barrier = Barrier::new(1);
     let launch = || {
         let sums = Job::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
@@ -209,7 +209,9 @@ fn fork_beside_launches(after: Duration) {
 #[test]
 fn child_forked_while_another_thread_launches_does_not_hang() {
     if let Ok(after) = env::var(FORKS) {
-        return fork_beside_launches(Duration::from_micros(after.parse().expect("a number")));
+        return fork_while_jobs_are_launched(Duration::from_micros(
+            after.parse().expect("a number"),
+        ));
     }
     // With wisdom, a launch also reads the identity of the machine.
     let wisdom = tempfile::NamedTempFile::new().expect("a file");
@@ -253,9 +255,9 @@ fn children_forked_at_the_same_moment_do_not_hang() {
 fn forked_child_takes_no_part_in_jobs() {
     if let Ok(what) = env::var(FORKS) {
         return match what.as_str() {
-            "pool" => fork_beside_pool(),
-            "job" => fork_beside_job(),
-            "members" => fork_beside_members(),
+            "pool" => fork_while_a_pool_runs(),
+            "job" => fork_while_a_job_runs(),
+            "members" => fork_while_members_wait(),
             _ => fork_in_programs(),
         };
     }

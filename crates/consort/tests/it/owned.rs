@@ -1,4 +1,4 @@
-//! Handles that a program keeps: in structs of its own, between regions, and too long.
+//! Handles that a program keeps: in its structs, between regions, and too long.
 
 use std::{
     cell::RefCell,
@@ -475,7 +475,7 @@ impl Drop for Counted {
 }
 
 /// A failed region drops what its PEs have kept, and so does the end of a pool. The next region
-/// makes it anew.
+/// makes it again.
 #[test]
 fn kept_values_end_with_a_failed_region_and_with_the_pool() {
     alone(LIMIT, || {
@@ -497,7 +497,7 @@ fn kept_values_end_with_a_failed_region_and_with_the_pool() {
                 if pe.world().rank() == failing {
                     return Err(Error::JobFailed);
                 }
-                Ok(()) // without an error of its own
+                Ok(()) // this PE itself has no error
             });
             assert!(failed.is_err());
         }

@@ -268,12 +268,12 @@ fn a_region_runs_while_a_threads_values_are_dropped() {
         }
     }
     thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
-    let (told, hears) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let thread = thread::spawn(|| {
-        LAST.with_borrow_mut(|last| last.insert(Last(pool(2), told)).0.run(|_| Ok(())).map(drop))
+        LAST.with_borrow_mut(|last| last.insert(Last(pool(2), sender)).0.run(|_| Ok(())).map(drop))
     });
     assert_eq!(thread.join().expect("no panic"), Ok(()));
-    assert_eq!(hears.recv(), Ok(true));
+    assert_eq!(receiver.recv(), Ok(true));
 }
 
 #[test]

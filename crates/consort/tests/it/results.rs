@@ -30,7 +30,7 @@ fn missing_number_panics() {
 #[test]
 #[should_panic(expected = "no PE has a rank of more than 32 bits")]
 #[cfg(target_pointer_width = "64")]
-fn number_that_is_no_rank_panics() {
+fn indexing_by_invalid_rank_panics() {
     let _ = tens(2)[1 << 32];
 }
 

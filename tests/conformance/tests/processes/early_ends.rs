@@ -38,12 +38,12 @@ pub(crate) fn tests() -> Vec<Trial> {
         for (end, status, text) in ENDS {
             let name = format!("early_ends::{end}_in_{wait}");
             tests.push(Trial::test(name, move || {
-                is_told(&start(3, &[end, wait]).ended(), status, text)
+                is_reported(&start(3, &[end, wait]).ended(), status, text)
             }));
         }
     }
     tests.push(Trial::test("early_ends::before_it_called_consort", || {
-        is_told(
+        is_reported(
             &start(3, &["never"]).ended(),
             1,
             "PE 1 failed: it exited with status 0 before it called Consort",
@@ -117,7 +117,7 @@ pub(crate) fn be_busy(pe: &Pe) -> Result<()> {
 }
 
 /// Checks for a prompt end, this status, the reason in the last line, and a report to all PEs.
-fn is_told(ended: &Ended, status: i32, text: &str) -> Result<(), Failed> {
+fn is_reported(ended: &Ended, status: i32, text: &str) -> Result<(), Failed> {
     ended.is(status, text)?;
     is_soon(ended.took)?;
     // A PE that panics gets the report, too.

@@ -78,7 +78,7 @@ impl ReportData<'_> {
         }
     }
 
-    /// Returns the path of the wisdom, its contents, and who uses it.
+    /// Returns the path of the wisdom, its contents, and which programs use it.
     fn place(&self) -> String {
         let Outcome { measured_count, kept_count, .. } = *self.outcome;
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_have_an_interval_and_noise_is_no_gain() {
+    fn gains_have_an_interval_and_noise_is_not_reported_as_gain() {
         let of = |points: &[&Point]| {
             let mut page = Page::default();
             calls(&mut page, points);

@@ -103,7 +103,7 @@ fn job_is_timed_next_to_others() {
     let of_std = figures.iter().filter(|figure| figure["peer"] == "std::sync::Barrier").count();
     assert_eq!((figures.len(), of_std), (3 * 3 * 2 + 3, 3 * 3));
     let page = undisturbed("bench sharing --budget 0").expect("it needs no idle machine");
-    for text in ["two jobs", "beside a busy thread", "an awaited request", "% of a core"] {
+    for text in ["two jobs", "next to a busy thread", "an awaited request", "% of a core"] {
         assert!(page.contains(text), "{text} in {page}");
     }
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");

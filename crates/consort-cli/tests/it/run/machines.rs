@@ -24,7 +24,7 @@ fn mpi(version: &str, status: u8) -> tempfile::TempDir {
 }
 
 /// Returns the output of `run` on either stream, with this folder as its `PATH`.
-fn told(folder: &Path, options: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+fn output_of(folder: &Path, options: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
     let is_known = |name: &str| name.contains("CONSORT_") || name.starts_with("SHMEM_");
     let ours = std::env::vars_os().filter(|(name, _)| is_known(&name.to_string_lossy()));
@@ -76,10 +76,10 @@ fn each_mpi_has_its_own_options() {
             ("--machinefile nodes -np 4", plain),
             (EVERY, every),
         ] {
-            let said = told(folder.path(), options, &known);
+            let said = output_of(folder.path(), options, &known);
             assert_eq!(said, (Some(7), format!("{words} ./program -x a b\n")), "{options}");
         }
-        let dry = told(folder.path(), &format!("{list} --dry-run"), &known);
+        let dry = output_of(folder.path(), &format!("{list} --dry-run"), &known);
         assert_eq!(dry, (Some(0), format!("mpirun {plain} ./program -x 'a b'\n")));
     }
 }
@@ -100,10 +100,10 @@ fn the_shape_may_be_in_the_environment() {
             "-hosts a,b -ppn 1 -genv CONSORT_PES_PER_PROCESS 4 -n 2",
         ),
     ] {
-        let said = told(folder.path(), options, &variables);
+        let said = output_of(folder.path(), options, &variables);
         assert_eq!(said, (Some(7), format!("{words} ./program -x a b\n")), "{options}");
     }
-    let said = told(folder.path(), "-n 8 --hosts a,b", &[("CONSORT_PES_PER_PROCESS", "two")]);
+    let said = output_of(folder.path(), "-n 8 --hosts a,b", &[("CONSORT_PES_PER_PROCESS", "two")]);
     assert_eq!((said.0, said.1.lines().count()), (Some(1), 1), "{}", said.1);
     assert!(said.1.contains("CONSORT_PES_PER_PROCESS: invalid number of PEs `two`"), "{}", said.1);
 }
@@ -111,10 +111,11 @@ fn the_shape_may_be_in_the_environment() {
 #[test]
 fn hosts_without_processes_get_a_warning() {
     let folder = mpi(MPICH, 0);
-    let (status, text) = told(folder.path(), "-n 4 --hosts a,b,c --dry-run", &[]);
+    let (status, text) = output_of(folder.path(), "-n 4 --hosts a,b,c --dry-run", &[]);
     assert!(status == Some(0) && text.contains("mpirun -hosts a,b -ppn 2 -n 4 "), "{text}");
     assert!(says(&text, "warning: of 3 hosts 1 has no process (c)"), "{text}");
-    let (_, text) = told(folder.path(), "-n 4 --hosts a,b,c --placement in-turn --dry-run", &[]);
+    let (_, text) =
+        output_of(folder.path(), "-n 4 --hosts a,b,c --placement in-turn --dry-run", &[]);
     assert!(!text.contains("warning") && says(&text, "-hosts a,b,c -ppn 1"), "{text}");
 }
 
@@ -138,7 +139,7 @@ fn conflict_with_hosts_is_a_one_line_error() {
         ("-n 2 --pes-per-process 2", "--pes-per-process: only with --hosts"),
         ("-n 2 --placement blocks", "--placement: only with --hosts"),
     ] {
-        let (status, text) = told(folder.path(), options, &[]);
+        let (status, text) = output_of(folder.path(), options, &[]);
         let expected = if options.contains("--hostfile") { 1 } else { 2 };
         assert_eq!((status, text.lines().count()), (Some(expected), 1), "{options}: {text}");
         assert!(says(&text, part), "{options}: {text}");
@@ -149,7 +150,7 @@ fn conflict_with_hosts_is_a_one_line_error() {
         (&empty, "no mpirun in PATH: load or install an MPI"),
         (&broken, "mpirun --version failed: no licence"),
     ] {
-        let (status, text) = told(folder.path(), "-n 2 --hosts a", &[]);
+        let (status, text) = output_of(folder.path(), "-n 2 --hosts a", &[]);
         assert!(status == Some(1) && text.lines().count() == 1 && says(&text, part), "{text}");
     }
 }

@@ -135,20 +135,20 @@ fn commands_have_room_on_a_small_stack() {
 
 #[test]
 fn ignored_setting_gets_one_warning() {
-    let told = |name: &str, value: &str| {
+    let error_of = |name: &str, value: &str| {
         let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
         consort.args(["run", "-n", "1", "true"]).env(name, value).stdin(Stdio::null());
         let output = consort.output().expect("a launcher");
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert_eq!(told("CONSORT_PES_PER_PROCESS", "1"), "");
+    assert_eq!(error_of("CONSORT_PES_PER_PROCESS", "1"), "");
     for (name, value, part) in [
         ("CONSORT_PES_PER_PROCESS", "4", "CONSORT_PES_PER_PROCESS=4 does nothing here"),
         ("CONSORT_PLACEMENT", "in-turn", "CONSORT_PLACEMENT=in-turn does nothing here"),
         ("CONSORT_PES", "3", "-n 1 is the number of PEs"),
     ] {
-        let said = told(name, value);
+        let said = error_of(name, value);
         assert!(said.starts_with("warning: ") && said.lines().count() == 1, "{said}");
         assert!(said.contains(part), "{said}");
     }

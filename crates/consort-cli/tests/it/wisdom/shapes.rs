@@ -17,13 +17,13 @@ fn processes_of_an_mpi_have_wisdom_for_each_shape() {
 #[test]
 fn mixture_on_one_machine_is_named_by_its_fabric() {
     let place = Place::new();
-    for (options, told) in [
+    for (options, text) in [
         ("--fabric mixed:2x1 --pes 2", "2 PEs of --fabric mixed:2x1 are processes"),
         ("--fabric mixed:4x2 --pes 8", "8 PEs of --fabric mixed:4x2 are processes"),
         ("--fabric mixed:1x2 --pes 4", "4 PEs of --fabric mixed:1x2 are mpi:2"),
     ] {
         let explained = place.run(&format!("explain barrier {options}")).succeeds();
-        assert!(explained.err.contains(told), "{options}: {}", explained.err);
+        assert!(explained.err.contains(text), "{options}: {}", explained.err);
         assert!(!says(&explained.out, "--fabric mixed"), "{options}: {}", explained.out);
     }
     let explained = place.run("explain barrier --fabric mixed:2x1").succeeds();

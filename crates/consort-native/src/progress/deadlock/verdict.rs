@@ -197,7 +197,7 @@ mod tests {
     fn call_whose_member_computes_does_not_starve() {
         assert_eq!(quiet(&[In(1, SOME, BOTH), Computes]), None);
         assert_eq!(quiet(&[In(1, SOME, FIRST), Computes]), None);
-        // What PE 1 waits for in the call may come without a message.
+        // In the call, PE 1 waits for something that may come without a message.
         assert_eq!(quiet(&[In(1, SOME, BOTH), In(1, Awaited::Unknown, BOTH)]), None);
     }
 

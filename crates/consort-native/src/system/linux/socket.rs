@@ -185,7 +185,7 @@ mod tests {
         // SAFETY: takes two numbers. The queue has room for one connection then.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let first = connect(&name).expect("room for one");
-        let full = (0..3).find_map(|_| connect(&name).err()).expect("no room for so many");
+        let full = (0..3).find_map(|_| connect(&name).err()).expect("the queue is full");
         assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
         assert_eq!(peer_of(&first).expect("a peer").process, std::process::id());
         let long = connect(&"n".repeat(200)).expect_err("a name that is too long");

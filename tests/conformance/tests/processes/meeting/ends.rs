@@ -45,9 +45,9 @@ fn kills() -> Result<(), Failed> {
         all[victim].kill();
         let killed = Instant::now();
         let mut words = vec![];
-        let told = format!("PE {victim} failed: it ended before the end of its program");
+        let reported = format!("PE {victim} failed: it ended before the end of its program");
         if has_begun {
-            words.push(&*told);
+            words.push(&*reported);
         }
         for (rank, one) in all.into_iter().enumerate() {
             let mut ended = one.ended();

@@ -30,7 +30,7 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::processes_that_exchange_files", processes_that_exchange_files),
         Trial::test("meeting::name_is_free_after_each_job", name_is_free_after_each_job),
         Trial::test("meeting::name_is_free_while_a_child_lives", name_is_free_while_a_child_lives),
-        Trial::test("meeting::forked_child_is_no_pe", forked_child_is_no_pe),
+        Trial::test("meeting::forked_child_is_not_a_pe", forked_child_is_not_a_pe),
         Trial::test("meeting::threads_join", threads_join),
         Trial::test("meeting::processes_of_torchrun", processes_of_torchrun),
         Trial::test("meeting::processes_of_srun", processes_of_srun),
@@ -75,7 +75,7 @@ fn name_is_free_while_a_child_lives() -> Result<(), Failed> {
     all_work(&[start(&new_name(), [0, 1], LONG, &["leaves"]).ended()], "done")
 }
 
-fn forked_child_is_no_pe() -> Result<(), Failed> {
+fn forked_child_is_not_a_pe() -> Result<(), Failed> {
     all_work(&start_all(2, &["child"]), "done")
 }
 
