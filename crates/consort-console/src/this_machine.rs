@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_runs() {
+    fn consecutive_numbers_become_ranges() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
         assert_eq!(ranges(&[]), "");
     }

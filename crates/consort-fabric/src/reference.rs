@@ -52,7 +52,7 @@ mod tests {
     use crate::Sum;
 
     #[test]
-    fn three_pes() {
+    fn results_of_three_pes_are_those_worked_out_by_hand() {
         let of = |collective, me| {
             let kernel = Kernel::new::<u8, _>(&Sum);
             let block = |rank: Rank, index| vec![u8::try_from(10 * rank.0 + index).expect("few")];

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_and_hints_of_collectives() {
+    fn collective_is_read_with_dashes_or_gets_a_hint() {
         assert_eq!("all-to-all".parse(), Ok(Collective::AllToAll));
         let error = "allreduce".parse::<Collective>().unwrap_err().to_string();
         assert!(error.contains("did you mean all_reduce? Otherwise use barrier, "), "{error}");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn sums() {
+    fn add_sums_element_by_element() {
         let mut target = [0.0; 3];
         add(&mut target, &[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]);
         assert_eq!(target, [11.0, 22.0, 33.0]);

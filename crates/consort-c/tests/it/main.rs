@@ -123,7 +123,7 @@ fn collectives_give_the_results_of_a_reference() {
 }
 
 #[test]
-fn barriers_and_teams() {
+fn barriers_and_teams_work_in_c() {
     works("gcc", &["-std=c11", "-pthread"], "teams.c");
 }
 
@@ -138,7 +138,7 @@ fn wrong_calls_return_errors() {
 }
 
 #[test]
-fn cpp_programs() {
+fn cpp_programs_compile_and_work() {
     works("g++", &["-std=c++17", "-pthread"], "plus.cpp");
 }
 

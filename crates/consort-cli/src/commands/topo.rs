@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets() {
+    fn budget_is_a_number_of_seconds() {
         assert_eq!(parse(&[]).unwrap().budget, Duration::from_secs(5));
         assert_eq!(parse(&["--budget", "0.25"]).unwrap().budget, Duration::from_millis(250));
         for budget in ["soon", "-1", "inf", "nan"] {

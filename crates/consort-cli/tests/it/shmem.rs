@@ -78,32 +78,32 @@ fn works(name: &str, options: &[&str], said: &str) {
 }
 
 #[test]
-fn puts_and_gets() {
+fn puts_and_gets_pass_their_program() {
     works("rma.c", &["-std=c11"], "");
 }
 
 #[test]
-fn atomic_operations() {
+fn atomic_operations_pass_their_program() {
     works("atomics.c", &["-std=c11"], "");
 }
 
 #[test]
-fn waits_and_locks() {
+fn waits_and_locks_pass_their_program() {
     works("waits.c", &["-std=c11"], "");
 }
 
 #[test]
-fn collective_routines() {
+fn collective_routines_pass_their_program() {
     works("collectives.c", &["-std=c11", "-Wno-unused-variable"], "");
 }
 
 #[test]
-fn active_sets_of_threads() {
+fn threads_use_active_sets_at_the_same_time() {
     works("sets.c", &["-std=c11", "-pthread"], "");
 }
 
 #[test]
-fn memory_and_counting_puts() {
+fn memory_and_counting_puts_pass_their_program() {
     // It also requests more memory than exists, which PE 0 reports once.
     let full = "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit \
                 the symmetric heap, where 0 of 8388608 bytes are in use: this machine does not \
@@ -112,18 +112,18 @@ fn memory_and_counting_puts() {
 }
 
 #[test]
-fn profilers_and_cpp() {
+fn profiling_names_and_cpp_compile_and_run() {
     works("profile.c", &["-std=c99"], "");
     works("plus.cpp", &["-std=c++17"], "");
 }
 
 #[test]
-fn names_of_version_1_0() {
+fn names_of_version_1_0_work() {
     works("old.c", &["-std=c99", "-Wno-deprecated-declarations"], "");
 }
 
 #[test]
-fn examples_of_the_specification() {
+fn examples_of_the_specification_work() {
     works("examples.c", &["-std=c11"], "");
 }
 
@@ -197,7 +197,7 @@ fn valgrind_finds_nothing() {
 
 /// With less address space, less is reserved.
 #[test]
-fn few_addresses() {
+fn job_runs_with_little_address_space() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "hello.c", &[]);
     library();
@@ -211,7 +211,7 @@ fn few_addresses() {
 }
 
 #[test]
-fn static_variables_of_every_kind_of_executable() {
+fn static_variables_are_symmetric_in_every_kind_of_executable() {
     for kind in [
         &["-pie", "-fPIE"][..],
         &["-no-pie", "-fno-pie"],
@@ -228,21 +228,21 @@ fn static_variables_of_every_kind_of_executable() {
 }
 
 #[test]
-fn static_variables_of_children() {
+fn children_have_copies_of_static_variables() {
     for kind in [&[][..], &["-static"], &["-static-pie"]] {
         works("forks.c", kind, "");
     }
 }
 
 #[test]
-fn static_variables_in_constructors() {
+fn constructors_may_use_static_variables() {
     for kind in [&[][..], &["-DEARLY"], &["-static"]] {
         works("constructors.cpp", kind, "");
     }
 }
 
 #[test]
-fn read_only_sources() {
+fn constants_may_be_sources() {
     for kind in [&[][..], &["-no-pie", "-fno-pie"], &["-static"]] {
         works("constants.c", kind, "");
     }
@@ -267,7 +267,7 @@ fn static_variables_work_under_sanitizers() {
 
 /// The experiments of the paper on counting puts, with few rounds.
 #[test]
-fn experiments_with_counting_puts() {
+fn experiments_with_counting_puts_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let experiments = "../../../../consort-shmem/examples/counting";
     for (name, pes, arguments, said) in [

@@ -20,7 +20,7 @@ fn refused(words: &str, advice: &str) {
 }
 
 #[test]
-fn sizes() {
+fn invalid_size_is_refused() {
     for bad in ["banana", "8x", "-1", "1.5k", "k"] {
         refused(&format!("tune --bytes={bad}"), "8KiB");
         refused(&format!("explain reduce --bytes={bad}"), "8KiB");
@@ -31,7 +31,7 @@ fn sizes() {
 }
 
 #[test]
-fn team_sizes() {
+fn invalid_team_size_is_refused() {
     for bad in ["0", "100000", "two", "-2", "2,0"] {
         refused(&format!("tune --pes={bad}"), "use 1 to 1024");
     }
@@ -40,7 +40,7 @@ fn team_sizes() {
 }
 
 #[test]
-fn names() {
+fn misspelt_name_is_refused_with_a_suggestion() {
     refused("tune --collective shuffle", "use barrier, broadcast");
     refused("explain shuffle", "use barrier, broadcast");
     for (meant, name) in [

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_among_twelve() {
+    fn notification_follows_figure_3_1() {
         // Petrović 2015, figure 3.1: 12 PEs, k = 7. PE 1 gets data from PE 0, and PEs 8 to 11 from
         // PE 1.
         let (shape, rank, root) = (Shape::Kary(7), Rank(1), Rank(0));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn binomial_tree_of_eight() {
+    fn binomial_tree_is_that_of_figure_1() {
         // The tree of Figure 1: 0 has 1, 2 and 4; 2 has 3; 4 has 5 and 6; 6 has 7.
         let children = |node| Shape::Knomial(2).children(node, 8);
         assert_eq!(children(0), [1, 2, 4]);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_of_a_hundred() {
+    fn summary_of_a_hundred_samples_has_median_interval_and_p99() {
         let samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let summary = Summary::of(&samples);
         assert_eq!(summary.median, 50.5);

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_processors() {
+    fn lists_of_processors_are_parsed() {
         let ids = |list: &str| cpu_list(list).iter().map(|cpu| cpu.0).collect::<Vec<_>>();
         assert_eq!(ids("0-3,8"), [0, 1, 2, 3, 8]);
         assert_eq!(ids("5"), [5]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_of_caches_are_parsed() {
         assert_eq!(bytes("32768K"), Some(32 << 20));
         assert_eq!(bytes("512"), Some(512));
         assert_eq!(bytes("12Q"), None);

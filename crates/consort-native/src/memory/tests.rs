@@ -30,53 +30,53 @@ mod lengths_that_differ {
 
     #[test]
     #[should_panic(expected = "a copy is as long as what is copied")]
-    fn a_copy() {
+    fn copy_of_another_length_panics() {
         let [target, source] = parts(false, [(0, 16), (64, 24)]);
         target.copy_from(source);
     }
 
     #[test]
     #[should_panic(expected = "a copy is as long as what is copied")]
-    fn a_large_copy_for_others() {
+    fn staged_copy_of_another_length_panics() {
         let [target, source] = parts(true, [(0, 1 << 20), (64, 24)]);
         target.stage_from(source);
     }
 
     #[test]
     #[should_panic(expected = "what others reach is not copied over itself")]
-    fn a_large_copy_for_others_that_overlaps() {
+    fn overlapping_staged_copy_panics() {
         let [target, source] = parts(true, [(0, 1 << 20), (1 << 19, 1 << 20)]);
         target.stage_from(source);
     }
 
     #[test]
     #[should_panic(expected = "what others reach is not copied over itself")]
-    fn a_copy_that_overlaps() {
+    fn overlapping_copy_of_shared_memory_panics() {
         let [target, source] = parts(true, [(0, 64), (8, 64)]);
         target.copy_from(source);
     }
 
     #[test]
     #[should_panic(expected = "a word is 8 bytes")]
-    fn a_word() {
+    fn word_of_another_size_panics() {
         parts(true, [(0, 4)])[0].word();
     }
 
     #[test]
     #[should_panic(expected = "a line carries at most 56 bytes")]
-    fn a_line() {
+    fn line_beyond_56_bytes_panics() {
         parts(true, [(0, 64)])[0].pack();
     }
 
     #[test]
     #[should_panic(expected = "what is combined is of one length")]
-    fn operands() {
+    fn operands_of_different_lengths_panic() {
         combine(true, [(0, 16), (64, 128), (32, 16)]);
     }
 
     #[test]
     #[should_panic(expected = "a target is an operand, or apart from it")]
-    fn operands_that_overlap() {
+    fn operand_that_overlaps_its_target_panics() {
         combine(false, [(8, 16), (0, 16), (64, 16)]);
     }
 

@@ -142,7 +142,7 @@ fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
 
 /// Streamed answers arrive, and in the order of the operations.
 #[test]
-fn shm_server_that_streams() {
+fn streaming_server_answers_in_order() {
     let scheme = || ShmServer::new(64).with_streaming();
     served(&CounterObject::new(scheme()), counts);
     let mut stack = Stack::new(scheme());

@@ -134,7 +134,7 @@ fn target_of_the_root_of_a_broadcast_is_empty_or_as_long_as_the_source() {
 
 /// Blocks of different lengths: PE `i` has `i` elements for everybody.
 #[test]
-fn counts_in_every_form() {
+fn every_form_accepts_counts() {
     on(|world| {
         let me = world.rank();
         let is_root = me == ROOT;
@@ -269,7 +269,7 @@ fn counts_in_symmetric_memory_in_every_mode() {
 
 /// A stated length makes a call use the beginning of symmetric memory.
 #[test]
-fn stated_length_in_symmetric_memory() {
+fn stated_length_uses_the_beginning_of_symmetric_memory() {
     on(|world| {
         let me = world.rank().0;
         let (source, target) = (world.symmetric::<u32>(12)?, world.symmetric::<u32>(12)?);

@@ -484,7 +484,7 @@ fn forms_that_do_not_match_are_reported() {
 
 /// Zero-sized elements may have the largest length: nothing overflows.
 #[test]
-fn longest_data_of_zero_sized_elements() {
+fn longest_data_of_zero_sized_elements_does_not_overflow() {
     const MOST: usize = usize::MAX;
     fn both((): (), (): ()) {}
     let done = on(pes_of(3), |world| {

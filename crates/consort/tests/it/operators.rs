@@ -126,7 +126,7 @@ every_operator! {
 
 /// Floats with integer values: exact, so that the order of additions does not matter.
 #[test]
-fn sums_and_products_of_floats() {
+fn floats_are_added_and_multiplied() {
     on(5, |world| {
         let mut served = reduces(world, Sum, |rank| numbers!(f64, rank))?;
         served += reduces(world, Product, |rank| numbers!(f64, rank))?;
@@ -153,7 +153,7 @@ struct Extremes {
 }
 
 #[test]
-fn structs_with_a_closure() {
+fn closure_combines_structs() {
     let join = |a: Extremes, b: Extremes| {
         let (least, from) = if b.least < a.least { (b.least, b.at[0]) } else { (a.least, a.at[0]) };
         let (most, to) = if b.most > a.most { (b.most, b.at[1]) } else { (a.most, a.at[1]) };
@@ -221,7 +221,7 @@ fn first_last_and_concatenation() {
 
 /// Element by element, including arrays of arrays.
 #[test]
-fn arrays_of_numbers() {
+fn arrays_are_combined_element_by_element() {
     on(3, |world| {
         let of = |rank: Rank| move |index: u32| (index * 7 + rank.0 * 5) % 9;
         let numbers = |rank: Rank| (0..40).map(of(rank));
@@ -252,7 +252,7 @@ fn large<const N: usize>(rank: Rank, len: usize) -> Vec<[u64; N]> {
 }
 
 #[test]
-fn elements_of_odd_sizes() {
+fn elements_of_three_bytes_are_combined() {
     let bytes = |a: [u8; 3], b: [u8; 3]| [a[0], a[1].wrapping_add(b[1]), b[2]];
     on(4, move |world| {
         let mut served = 0;
@@ -268,7 +268,7 @@ fn elements_of_odd_sizes() {
 /// Elements larger than a line, a chunk, and an inbox: some algorithm serves each of them, and the
 /// library finds it.
 #[test]
-fn large_elements() {
+fn elements_larger_than_an_inbox_are_combined() {
     for pes in [2, 5, 9] {
         on(pes, |world| {
             let mut served = 0;
@@ -287,7 +287,7 @@ fn large_elements() {
 }
 
 #[test]
-fn no_elements_and_elements_of_no_size() {
+fn calls_accept_no_elements_and_zero_sized_elements() {
     on(4, |world| {
         let mut served = reduces(world, Sum, |_| Vec::<u64>::new())?;
         served += reduces(world, |a: [u8; 0], _: [u8; 0]| a, |_| vec![[]; 3])?;
@@ -301,7 +301,7 @@ fn no_elements_and_elements_of_no_size() {
 
 /// Any datatype can be broadcast.
 #[test]
-fn broadcasts_of_any_datatype() {
+fn structs_are_broadcast_by_every_algorithm() {
     on(3, |world| {
         let mut served = 0;
         for candidate in everything(Collective::Broadcast).into_iter().map(Some).chain([None]) {

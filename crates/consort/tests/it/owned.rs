@@ -125,7 +125,7 @@ fn struct_holds_a_joined_pe() {
 
 /// A handle outlives its PE: each use is an error, and its memory stays.
 #[test]
-fn handles_beyond_a_program() {
+fn handles_fail_after_their_program_ends() {
     alone(LIMIT, || {
         thread::scope(|scope| {
             let job = Job::threads(2).without_wisdom().build().unwrap();
@@ -204,7 +204,7 @@ fn another_thread_cannot_run_a_pe_with_handles() {
 
 /// One thread has handles on two PEs. Those of the PE that it runs work.
 #[test]
-fn thread_with_handles_on_two_pes() {
+fn thread_uses_only_handles_of_the_pe_it_runs() {
     alone(LIMIT, || {
         let job = Job::threads(2).without_wisdom().build().unwrap();
         let mut worlds = Vec::new();
@@ -401,7 +401,7 @@ fn regions_end_what_nobody_keeps() {
 
 /// Between regions, handles of PE 0 answer with an error.
 #[test]
-fn handles_between_regions() {
+fn handles_of_pe_0_fail_between_regions() {
     alone(LIMIT, || {
         let pool = pool(2);
         pool.run(|pe| {
@@ -426,7 +426,7 @@ fn handles_between_regions() {
 
 /// PE 0 belongs to the thread on which it has handles.
 #[test]
-fn pool_of_two_threads() {
+fn pe_0_stays_on_the_thread_with_its_handles() {
     alone(LIMIT, || {
         let pool = pool(2);
         pool.run(|pe| pe.keep(Handles::new)?.step(1)).unwrap();
@@ -667,7 +667,7 @@ fn handle_on_a_freed_team_keeps_no_other() {
 /// A call that only one PE makes in a kept team is reported at the region's end, even if it waits
 /// for nobody.
 #[test]
-fn mismatch_in_a_kept_team() {
+fn mismatch_in_a_kept_team_is_reported() {
     alone(LIMIT, || {
         let pool = pool(2);
         let failed = pool.run(|pe| {
@@ -681,7 +681,7 @@ fn mismatch_in_a_kept_team() {
 
 /// A kept value that outlives its program does not replace that of the next one.
 #[test]
-fn kept_value_beyond_a_program() {
+fn outdated_kept_value_does_not_replace_the_next_one() {
     alone(LIMIT, || {
         let job = Job::threads(1).without_wisdom().build().unwrap();
         let pe = job.join().unwrap();
@@ -696,7 +696,7 @@ fn kept_value_beyond_a_program() {
 
 /// The destructors of kept values may panic.
 #[test]
-fn kept_values_with_destructors() {
+fn kept_values_may_panic_when_dropped() {
     struct Panics(bool);
     impl Drop for Panics {
         fn drop(&mut self) {
@@ -729,7 +729,7 @@ fn kept_values_with_destructors() {
 /// Random programs: in each region, the PEs make, use and drop some of their teams and memory. A
 /// model knows their members and contents.
 #[test]
-fn regions_as_a_model_says() {
+fn kept_handles_behave_as_the_model() {
     /// The teams of a PE, by their number in the program.
     type Kept = BTreeMap<usize, (Team, Symmetric<u64>)>;
     const TEAMS: usize = 5;

@@ -279,12 +279,12 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
 }
 
 #[test]
-fn blocks_of_bytes() {
+fn blocks_of_bytes_reach_their_pes() {
     [2, 5].into_iter().for_each(blocks_of_all_sorts::<u8>);
 }
 
 #[test]
-fn blocks_of_words() {
+fn blocks_of_words_reach_their_pes() {
     [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 

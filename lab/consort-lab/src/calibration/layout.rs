@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_of_dies_of_cores() {
+    fn plan_describes_packages_of_dies_of_cores() {
         let all: Vec<u32> = (0..32).collect();
         let plan = Plan::of(&machine(2, 2, 4, &all));
         assert_eq!(plan.cpus, (0..16).map(CpuId).collect::<Vec<_>>());

@@ -40,7 +40,7 @@ impl Figures {
 }
 
 #[test]
-fn t2_latency() {
+fn t2_latencies_are_near_the_papers() {
     let figures = Figures::of("T2");
     assert!(figures.value("1 line, k=7") < figures.value("1 line, binomial"));
     figures.simulated("1 line, k=7, fitted", 0.85 * 16.6..=1.15 * 16.6);
@@ -56,7 +56,7 @@ fn t2_latency() {
 }
 
 #[test]
-fn t3_throughput() {
+fn t3_throughputs_are_near_the_model() {
     let figures = Figures::of("T3");
     for k in [2, 7] {
         let what = format!("1 MB, k={k}");
@@ -99,7 +99,7 @@ fn t5_formulas_and_the_algorithms_under_their_assumptions() {
 /// The slowest of 48 puts is a known miss: in the thesis it takes over four times as long as the
 /// fastest.
 #[test]
-fn t7_pressure_on_one_buffer() {
+fn t7_pressure_on_one_buffer_slows_puts() {
     let figures = Figures::of("T7");
     for (name, slowest) in [("gets of 128 lines", 2.0..=10.0), ("puts of 1 line", 2.3..=2.6)] {
         figures.simulated(&format!("{name}, 24 cores, mean / one's"), 0.95..=1.1);
@@ -116,7 +116,7 @@ mod night {
 
     /// The asynchronous broadcast of one line is a known miss: it is slower than in the paper.
     #[test]
-    fn t4_asynchronous() {
+    fn t4_asynchronous_broadcasts_are_near_the_papers() {
         let figures = Figures::of("T4");
         for (lines, synchronous_us, asynchronous_us) in [(64, 112.7, 118.0), (128, 198.6, 196.7)] {
             let synchronous = format!("{lines} lines, synchronous");

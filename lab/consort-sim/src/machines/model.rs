@@ -144,7 +144,7 @@ mod tests {
     /// Two cores of a tile of the SCC, one router apart: a flag is put in 69 + 136 + 136 ns, and
     /// got in 330 + 136 ns. A line is moved from buffer to buffer in 272 ns.
     #[test]
-    fn model_of_two_cores_of_a_tile() {
+    fn model_adds_the_operations_of_a_tile() {
         let model = model("scc", 2);
         near(model.transfer_ns, 69.0 + 136.0 + 136.0);
         near(model.pull_gbps, 32.0 / 272.0);
@@ -154,7 +154,7 @@ mod tests {
     /// Two cores of a die of a Barcelona: 252 cycles to load and 296 to store, at 2.3 GHz. The 96
     /// bytes that a core works on at a time span two lines, so two accesses overlap.
     #[test]
-    fn model_of_two_cores_of_a_die() {
+    fn model_adds_the_load_and_the_store_of_a_die() {
         let model = model("barcelona-x8", 2);
         near(model.transfer_ns, (252.0 + 296.0) / 2.3);
         near(model.next_line_ns, 296.0 / 2.0 / 2.3);
@@ -163,7 +163,7 @@ mod tests {
 
     /// The PEs of one node; and two nodes, where PE 0 has 15 near and 16 far peers.
     #[test]
-    fn model_of_one_and_two_nodes() {
+    fn model_weighs_near_and_far_peers() {
         near(model("cluster", 16).transfer_ns, 120.0);
         near(model("cluster", 32).transfer_ns, (15.0 * 120.0 + 16.0 * 4000.0) / 31.0);
         near(model("cluster", 32).pull_gbps, 1.0 / 6.0);

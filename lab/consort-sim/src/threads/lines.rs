@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_cores() {
+    fn set_of_cores_lists_its_members_in_order() {
         let mut cores = Cores::only(70);
         cores.insert(3);
         assert_eq!(cores.each().collect::<Vec<_>>(), [3, 70]);

@@ -161,7 +161,7 @@ fn name(case: &Case) -> String {
 }
 
 #[test]
-fn every_algorithm_in_any_inbox() {
+fn every_algorithm_works_in_any_inbox() {
     let mut served = serve_in_any_inbox(true, 24);
     // The cases that those leave out, in a large inbox.
     let mut coverage = Coverage::default();

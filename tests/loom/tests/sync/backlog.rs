@@ -101,7 +101,7 @@ fn model(script: Script, change: Option<Change>, possible: &Changes) {
 
 /// The change in `not_needed` affects only the limit on operations, which is in the thousands.
 #[test]
-fn detached_operations() {
+fn detached_operations_are_executed_once() {
     let not_needed = ["Whole: m.store(&mine[BEFORE], before, Relaxed).await;"];
     changes::check::<Script>(&[&[2, 1], &[1, 1, 1]], model, &not_needed);
 }

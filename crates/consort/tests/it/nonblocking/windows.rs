@@ -16,7 +16,7 @@ use crate::{
 
 /// Three windows of calls, waited for in reverse order, with barriers between.
 #[test]
-fn more_than_a_window_under_way() {
+fn three_windows_of_calls_may_be_pending() {
     for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
         on(pes_of(3).waiting(waiting), move |world| {
             let calls: Vec<_> = (0..200)

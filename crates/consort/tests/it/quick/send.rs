@@ -24,7 +24,7 @@ macro_rules! futures_are_send {
             pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
 
             #[test]
-            fn may_move() {
+            fn calls_may_move_between_threads() {
                 $({
                     type Schedule = <$algorithm as Algorithm>::Schedule;
                     let check: fn(&'static Schedule, &'static CallView<'static>) =

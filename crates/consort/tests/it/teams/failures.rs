@@ -104,7 +104,7 @@ fn two_teams_that_wait_for_each_other() {
 
 /// Each PE forms a pair with the next one, and all call the pair with the left one first.
 #[test]
-fn a_ring_of_teams() {
+fn deadlock_in_a_ring_of_teams_is_reported() {
     for waiting in Waiting::EVERY {
         let error = alone(2 * SOON, move || {
             pes_of(5).waiting(waiting).run(|pe| {

@@ -35,7 +35,7 @@ fn split_uses_colour_key_and_rank() {
 }
 
 #[test]
-fn lists_and_strides() {
+fn subsets_and_strides_have_the_listed_members() {
     on(pes_of(6), |world| {
         let ranks = |list: &[u32]| list.iter().copied().map(Rank).collect::<Vec<_>>();
         for (team, expected) in [
@@ -58,7 +58,7 @@ fn lists_and_strides() {
 }
 
 #[test]
-fn rows_and_columns_of_many_shapes() {
+fn grids_of_any_shape_have_rows_and_columns() {
     for (pes, rows) in [(1, 1), (5, 1), (5, 5), (6, 2), (16, 4)] {
         alone(LIMIT, move || {
             note(format!("{rows} rows of {pes} PEs"));
@@ -82,7 +82,7 @@ fn rows_and_columns_of_many_shapes() {
 
 /// A team of a team, in another order.
 #[test]
-fn teams_of_teams() {
+fn team_of_a_freed_team_works() {
     on(pes_of(8), |world| {
         let me = world.rank().0;
         let half = world.split(Some(me / 4), -i64::from(me))?.expect("a colour");

@@ -15,7 +15,7 @@ use crate::jobs::{on, pes_of};
 
 /// Symmetric memory and counters use the ranks of their team; collectives of another team use them.
 #[test]
-fn memory_of_a_team() {
+fn memory_of_a_team_uses_its_ranks() {
     on(pes_of(6), |world| {
         let grid = world.cartesian(2)?;
         let (row, column) = (grid.row, grid.column);
@@ -55,7 +55,7 @@ fn memory_of_a_team() {
 }
 
 #[test]
-fn async_broadcasts_of_a_team() {
+fn async_broadcasts_stay_in_their_team() {
     let received = alone(LIMIT, || {
         pes_of(5).run(|pe| {
             let mut received = Vec::new();

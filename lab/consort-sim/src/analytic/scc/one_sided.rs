@@ -192,7 +192,7 @@ mod tests {
     /// takes 10 000 + 114 for a put from memory, 2000 + 24 for a get, and 20 000 + 214 for a get to
     /// memory.
     #[test]
-    fn one_line_by_hand() {
+    fn one_line_takes_the_sum_worked_out_by_hand() {
         let scc = digits();
         // 2 children take one level, 3 take two: put, put, read.
         let level_ns = 1024.0 + 1023.0 + 12.0;
@@ -214,7 +214,7 @@ mod tests {
     /// Chunks of 3 lines: 7 lines are a first chunk, a chunk at the rate of the slowest node, and
     /// one line.
     #[test]
-    fn chunks_by_hand() {
+    fn chunks_take_the_sums_worked_out_by_hand() {
         let scc = digits();
         let (get_ns, memory_ns) = (2000.0 + 3.0 * 24.0, 20_000.0 + 3.0 * 214.0);
         let leaf_ns = 12.0 + get_ns + 1024.0 + memory_ns;
@@ -233,7 +233,7 @@ mod tests {
     /// A buffer serves a line in 1000: two children and the parent's own lines take 3000 for each
     /// line, three children take 4000. The get alone takes 2024.
     #[test]
-    fn contention_by_hand() {
+    fn contention_adds_the_time_worked_out_by_hand() {
         let (scc, slow) = (digits(), Scc { serve_ns: 1000.0, ..digits() });
         let added_ns = |degree| slow.leaf_latency_ns(1, degree) - scc.leaf_latency_ns(1, degree);
         assert_eq!([1, 2, 3].map(added_ns), [0.0, 3000.0 - 2024.0, 4000.0 - 2024.0]);

@@ -99,7 +99,7 @@ mod tests {
     /// In `digits` the flags take 2 (11 + 12 + 12) = 70. A line is put in 114, from the cache in
     /// 12, and got in 214. Two lines fit in the buffer.
     #[test]
-    fn messages_by_hand() {
+    fn messages_take_the_sums_worked_out_by_hand() {
         let scc = digits();
         let one_ns = 10_114.0 + 20_214.0 + 70.0;
         let two_ns = one_ns + 114.0 + 214.0;
@@ -110,7 +110,7 @@ mod tests {
 
     /// Four cores: two levels. The root sends two slices, then one. Three rounds of two messages.
     #[test]
-    fn broadcasts_by_hand() {
+    fn broadcasts_take_the_sums_worked_out_by_hand() {
         let scc = digits();
         let (one_ns, cached_ns) = (30_398.0, 30_296.0);
         assert_eq!(scc.binomial_ns(1), one_ns + cached_ns);

@@ -12,7 +12,7 @@ use consort_native::HeapError;
 use super::on;
 
 #[test]
-fn roots_out_of_range() {
+fn root_out_of_range_is_an_error() {
     let errors = on(Job::threads(3), |world| {
         let root = Rank(3);
         let memory = world.symmetric::<u64>(1).expect("8 bytes");
@@ -41,7 +41,7 @@ fn roots_out_of_range() {
 }
 
 #[test]
-fn no_pes_and_too_many() {
+fn invalid_number_of_pes_is_an_error() {
     let none = Job::threads(0).run(|_| Ok(())).expect_err("no PEs");
     assert_eq!(none, Error::Launch(LaunchError::NoPes));
     assert!(none.to_string().contains("1 to 1024"), "{none}");
@@ -76,7 +76,7 @@ fn borrowed_slices_are_not_left_behind() {
 }
 
 #[test]
-fn targets_of_another_length() {
+fn target_of_another_length_is_an_error() {
     let errors = on(Job::threads(2), |world| {
         let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
         let error = Error::Call(CallError::Lengths { source_len: 3, target_len: 2 });
@@ -100,7 +100,7 @@ fn targets_of_another_length() {
 
 /// The source of a reduction is read while its target is written.
 #[test]
-fn a_source_that_is_the_target() {
+fn reduction_onto_its_source_is_an_error() {
     let errors = on(Job::threads(3), |world| {
         let memory = world.symmetric::<u64>(10)?;
         let error = world.in_symmetric(&memory, &memory).reduce(Sum, Rank(2)).err();
@@ -116,7 +116,7 @@ fn a_source_that_is_the_target() {
 
 /// Lengths of blocks whose product with the number of PEs overflows.
 #[test]
-fn lengths_that_overflow() {
+fn overflowing_length_is_an_error() {
     let errors = on(Job::threads(4), |world| {
         let (root, len) = (Rank(0), usize::MAX / 4 + 1);
         (world.rank() == root)

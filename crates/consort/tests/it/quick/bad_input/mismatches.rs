@@ -60,7 +60,7 @@ fn mismatched(
 }
 
 #[test]
-fn mismatched_sizes() {
+fn mismatched_sizes_are_reported() {
     for pes in [2, 5] {
         mismatched(pes, [&["broadcast", "16 bytes"], &["24 bytes"]], |world, odd| {
             world.in_place(&mut vec![0_u64; if odd { 3 } else { 2 }]).broadcast(Rank(0))
@@ -77,7 +77,7 @@ fn mismatched_sizes() {
 }
 
 #[test]
-fn mismatched_roots() {
+fn mismatched_roots_are_reported() {
     for pes in [2, 5] {
         mismatched(pes, [&["broadcast", "root 0"], &["root 1"]], |world, odd| {
             world.broadcast(7, Rank(odd.into())).map(|_| ())
@@ -93,7 +93,7 @@ fn mismatched_roots() {
 }
 
 #[test]
-fn mismatched_collectives() {
+fn mismatched_collectives_are_reported() {
     for pes in [2, 5] {
         for root in [Rank(0), Rank(1)] {
             mismatched(pes, [&["broadcast"], &["reduce"]], move |world, odd| {
@@ -111,7 +111,7 @@ fn mismatched_collectives() {
 }
 
 #[test]
-fn mismatched_types_and_operators() {
+fn mismatched_types_and_operators_are_reported() {
     mismatched(3, [&["u64", "Sum"], &["i64", "Sum"]], |world, odd| {
         if odd {
             world.reduce(1_i64, Sum, Rank(0)).map(|_| ())
@@ -136,7 +136,7 @@ fn mismatched_types_and_operators() {
 }
 
 #[test]
-fn mismatched_modes() {
+fn mismatched_modes_are_reported() {
     mismatched(3, [&["mine"], &["strict"]], |world, odd| {
         let sync = if odd { SyncModes::STRICT } else { SyncModes::MINE };
         world.with_sync(sync).broadcast(1, Rank(0)).map(|_| ())
@@ -152,7 +152,7 @@ fn mismatched_modes() {
 
 /// Private on one PE, symmetric on another: they follow different protocols.
 #[test]
-fn mismatched_memory() {
+fn mismatched_memory_is_reported() {
     for direct in [true, false] {
         mismatched(3, [&["broadcast"], &["broadcast", "symmetric"]], move |world, odd| {
             let memory = world.symmetric::<u64>(1)?;
@@ -170,7 +170,7 @@ fn mismatched_memory() {
 }
 
 #[test]
-fn mismatched_algorithms() {
+fn mismatched_algorithms_are_reported() {
     mismatched(3, [&["by flat"], &["by knomial(radix=2)"]], |world, odd| {
         let knomial = Candidate::new("knomial").with("radix", 2);
         let candidate = if odd { knomial } else { Candidate::new("flat") };
@@ -216,7 +216,7 @@ fn mismatches_are_found_at_the_end() {
 }
 
 #[test]
-fn mismatched_lengths_of_an_allocation() {
+fn mismatched_allocation_lengths_are_reported() {
     mismatched(3, [&["symmetric(8 of u64)"], &["symmetric(9 of u64)"]], |world, odd| {
         world.symmetric::<u64>(if odd { 9 } else { 8 }).map(drop)
     });

@@ -45,7 +45,7 @@ fn barrier(world: &Team) -> (String, Result<()>) {
 }
 
 #[test]
-fn blocking_calls() {
+fn mismatch_names_the_places_of_blocking_calls() {
     differ(barrier, |world| {
         let place = next_line();
         let done = world.broadcast(1, Rank(0)).map(drop);
@@ -74,7 +74,7 @@ fn blocking_calls() {
 }
 
 #[test]
-fn nonblocking_calls() {
+fn mismatch_names_the_places_of_nonblocking_calls() {
     differ(barrier, |world| {
         let place = next_line();
         let started = world.start(vec![1]).all_reduce(Sum);
@@ -105,7 +105,7 @@ fn nonblocking_calls() {
 
 /// One line makes calls that match and one that does not, more calls than the log holds.
 #[test]
-fn calls_in_a_loop() {
+fn place_of_a_mismatch_in_a_loop_is_named() {
     differ(
         |world| {
             (0..300).for_each(|_| world.barrier().expect("they match"));
@@ -137,7 +137,7 @@ fn calls_at_different_lines_match() {
 }
 
 #[test]
-fn a_finished_pe() {
+fn place_of_the_call_that_waits_for_a_finished_pe_is_named() {
     let error = fails(2, |world| {
         if world.rank() == Rank(0) {
             return Ok(());
@@ -153,7 +153,7 @@ fn a_finished_pe() {
 }
 
 #[test]
-fn a_deadlock_between_teams() {
+fn deadlock_between_teams_names_the_places_of_both_calls() {
     let error = fails(3, |world| {
         let pair = world.subset(&[Rank(2), Rank(1)])?;
         match pair.filter(|_| world.rank() == Rank(2)) {
