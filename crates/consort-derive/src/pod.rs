@@ -1,7 +1,7 @@
 //! `#[derive(Pod)]`.
 //!
 //! The generated code checks that every field is plain data, and that the sizes of the fields add
-//! up to the size of the struct. With a layout of C, there is then no padding.
+//! up to the size of the struct. A struct with the layout of C then has no padding.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -2,8 +2,8 @@
 //!
 //! A struct is packed as a tuple of its fields would be. Each field has a kind, which only the
 //! compiler knows, so the kinds are parameters of the implementation. They appear in the struct's
-//! own kind, next to the types of the fields: so a private field does not become part of a public
-//! interface. Of an enum, the index of the variant is packed.
+//! own kind, next to the types of the fields. This keeps a private field out of the public
+//! interface. An enum is packed as the index of its variant.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};

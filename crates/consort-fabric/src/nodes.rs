@@ -1,8 +1,8 @@
 //! Nodes: groups of PEs that are nearer to each other than to the rest.
 //!
 //! A size of 0 counts as 1, so no division has to check its divisor. A compiler may move such a
-//! check before the check of the variant. It would then read bytes that [`Nodes::One`] does not
-//! initialize. That is harmless, but tools that detect uses of uninitialized memory report it.
+//! check before the check of the variant. The check would then read bytes that [`Nodes::One`] does
+//! not initialize. That is harmless, but tools that detect uses of uninitialized memory report it.
 
 /// The placement of a team's PEs on nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

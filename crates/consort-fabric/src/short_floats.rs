@@ -6,8 +6,9 @@
 //! 1995).
 //!
 //! The conversions of `f16` select instead of branching, so that compilers vectorize the loop of a
-//! kernel. Those of `half` check for processor instructions at each number: with them a sum took
-//! five times as long. Minimum and maximum compare integers that have the same order as the floats.
+//! kernel. The conversions of `half` check for processor instructions at each number: with them a
+//! sum took five times as long. Minimum and maximum compare integers that have the same order as
+//! the floats.
 
 use half::{bf16, f16};
 

@@ -1,6 +1,6 @@
-//! PEs that the launcher's children have started: a shell, say, or a debugger runs them.
+//! PEs that a child of the launcher has started, such as a shell or a debugger.
 //!
-//! The launcher learns only that they have ended. How they have ended, only their parents learn.
+//! The launcher learns only that they have ended. Only the parents learn the exit status.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

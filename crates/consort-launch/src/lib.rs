@@ -9,10 +9,11 @@
 //!       └ PE 1             and whatever they start
 //! ```
 //!
-//! The front and the launcher each end all processes if the other is killed: the front is the
-//! launcher's parent, and holds a pipe whose end the launcher awaits. Each inherits processes whose
-//! parents have ended (`PR_SET_CHILD_SUBREAPER`). A stopped launcher continues when its front is
-//! killed (`PR_SET_PDEATHSIG`), and PEs are killed with their launcher.
+//! If the launcher is killed, the front ends all processes: it is the launcher's parent. If the
+//! front is killed, the launcher ends all processes: it waits for the end of a pipe that the front
+//! holds. Each inherits processes whose parents have ended (`PR_SET_CHILD_SUBREAPER`). A stopped
+//! launcher continues when its front is killed (`PR_SET_PDEATHSIG`), and PEs are killed with their
+//! launcher.
 //!
 //! | file | contents |
 //! | --- | --- |

@@ -5,12 +5,12 @@
 //! a while: it may be a question to the user.
 //!
 //! An incomplete line that was passed on *holds* its stream: output of other processes waits in
-//! their pipes until the line ends. The line gives way when its process pauses, has written to it
-//! for a long time, or ends, so no process waits forever. Waiting for a slow reader counts as
-//! neither. Output of other processes then follows it directly, as under `mpirun` and `srun`. The
-//! rest of the line follows that output, and no longer holds the stream. Only tags and the
-//! launcher's own messages begin on a new line. The process that was read longest ago is read
-//! first, so all get their turn.
+//! their pipes until the line ends. The hold ends when the process pauses, ends, or has written to
+//! the line for a long time, so no process waits forever. Time spent waiting for a slow reader does
+//! not count. Output of other processes then follows the line directly, as under `mpirun` and
+//! `srun`. The rest of the line follows that output, and no longer holds the stream. Only tags and
+//! the launcher's own messages begin on a new line. The process whose last read is longest ago is
+//! read first, so each gets a turn.
 //!
 //! Output for which a stream has no room is buffered, up to a limit. Then the processes that write
 //! to this stream wait, as they would if they wrote to it directly.

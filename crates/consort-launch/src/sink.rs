@@ -1,4 +1,5 @@
-//! The destination of output. It waits for no reader: what cannot be written at once is buffered.
+//! The destination of output. It never waits for a reader: it buffers output that cannot be written
+//! at once.
 //!
 //! A pipe or a terminal is reopened, so that it does not block here but still does for other
 //! processes. If that is impossible, small pieces are written whenever the system reports room.

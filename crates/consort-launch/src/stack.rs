@@ -1,6 +1,6 @@
 //! Enough stack for a command, regardless of `ulimit -s`.
 //!
-//! The first thread of a process has the stack that the limit allows, which may be too small for a
+//! The limit determines the stack of a process's first thread, which may be too small for a
 //! command. The command then runs on another thread, while the first thread only waits for it and
 //! receives no signals. So the other thread may fork the process as if it were the only one.
 

@@ -1,7 +1,7 @@
 //! Reports which logical processors a thread may run on, and binds threads to processors.
 //!
 //! Only Linux has the system calls. On other systems every processor counts as allowed, and binding
-//! returns [`Unsupported`](std::io::ErrorKind::Unsupported), which the caller may ignore.
+//! returns [`Unsupported`](std::io::ErrorKind::Unsupported). The caller may ignore that error.
 
 use std::{fmt, io, marker::PhantomData};
 

@@ -1,8 +1,8 @@
-//! Locks and values of the process that a forked child finds usable.
+//! Locks and values of the process that also work in a forked child.
 //!
-//! A child has only the thread that forked. In it, a lock that another thread held stays locked,
-//! and a value that another thread was about to store never comes. So other threads do not fork
-//! while one locks or stores here.
+//! A child has only the thread that forked. A lock that another thread held would stay locked in
+//! the child, and a value that another thread was about to store would never come. So a fork waits
+//! while another thread holds such a lock or stores such a value.
 
 use std::{
     ops::{Deref, DerefMut},

@@ -4,7 +4,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`machine`] | the interface that locks and delegation use; [`native`]: this machine |
-//! | [`topology`], [`affinity`], [`cores`] | processors, caches and quotas; which of them threads use |
+//! | [`topology`], [`affinity`], [`cores`] | processors, caches and quotas; the processors that threads use |
 //! | [`limits`], [`permissions`], [`advice`] | limits and rights of this process; advice on errors |
 //! | [`threads`], [`usage`] | how many threads may start; statistics that the system keeps |
 //! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `environment` | the variables that MPI launchers set for their processes |
 //! | `shim/launcher` | which launcher an `mpirun` is, and its options for hosts |
-//! | `shim/shim.c` | the functions that are needed of MPI |
+//! | `shim/shim.c` | the MPI functions that Consort needs |
 //! | `shim/prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
 //! | `shim/cache` | the folder that stores shims, and which of them may be loaded |
 //! | `shim/shim_error` | why the shim cannot be used |

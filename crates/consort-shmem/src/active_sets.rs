@@ -1,5 +1,5 @@
-//! The collectives of 1.4, on active sets: `PE_size` PEs beginning with `PE_start`, 2 to the power
-//! of `logPE_stride` apart.
+//! The collectives of OpenSHMEM 1.4, on active sets: `PE_size` PEs beginning with `PE_start`, 2 to
+//! the power of `logPE_stride` apart.
 //!
 //! An active set is a team, and its calls are those of teams. A PE's first call creates its part of
 //! the team, without the PEs outside the set; the team lasts as long as the job. A set of all PEs

@@ -1,9 +1,10 @@
 //! The error of a routine that waits for a PE that has left: it has called `shmem_finalize`, or its
 //! process exits.
 //!
-//! A PE that leaves makes one more call with all PEs. If the others make another call, the runtime
-//! reports two calls that do not match, although the program has made only one of them. The leaving
-//! PE's call has the name of its routine, so the error can explain what has happened.
+//! A PE that leaves makes one more call, in which all PEs must take part. If the others make
+//! another call, the runtime reports two calls that do not match, although the program has made
+//! only one of them. The leaving PE's call has the name of its routine, so the error can explain
+//! what has happened.
 
 use consort::Error;
 use consort_native::Failure;

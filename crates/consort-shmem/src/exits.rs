@@ -1,4 +1,5 @@
-//! The end of a process: the library's actions when it exits, and when the launcher ends it.
+//! The end of a process: the actions of the library when the process exits, and when the launcher
+//! ends it.
 //!
 //! A PE that calls `shmem_global_exit` ends all PEs, which must still flush their streams. A PE
 //! that waits in the library notices at once and exits. A PE that computes gets the launcher's

@@ -3,8 +3,8 @@
 //!
 //! The functions are the routines of the specification, and `exports` exports them to C with their
 //! names and types. None returns an error: if a program uses one wrongly, or its job has failed,
-//! one line reports the routine and the reason, and the process ends (`failure`). The threads that
-//! may call them depend on what the program has requested from `setup`.
+//! one line reports the routine and the reason, and the process ends (`failure`). The requested
+//! thread level decides which threads may call.
 //!
 //! | modules | what |
 //! | --- | --- |

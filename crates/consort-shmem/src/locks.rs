@@ -1,5 +1,4 @@
-//! Ticket locks: first come, first served. The address of a lock selects the PE in whose memory it
-//! is.
+//! Ticket locks: first come, first served. A lock's address selects the PE that stores its word.
 //!
 //! The upper half of the word is the next ticket, and the lower half is the one being served.
 

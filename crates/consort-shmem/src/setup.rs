@@ -1,6 +1,6 @@
 //! Initialization and finalization, and the identity of this PE.
 //!
-//! | started by | static variables move | the job begins |
+//! | started by | where static variables are moved, and when | the job begins |
 //! | --- | --- | --- |
 //! | a launcher | to the segment of all PEs, before the program | at the same time |
 //! | an MPI | to a file that near PEs find, before the program | in the first routine |

@@ -3,7 +3,7 @@
 //!
 //! The new content goes to a temporary file in the same folder, which is flushed to the disk and
 //! then renamed. Symbolic links are followed, so a link stays, and its target is replaced. Pipes
-//! and devices cannot be replaced: [`Target`] tells them apart.
+//! and devices cannot be replaced: [`Target`] distinguishes them.
 
 use std::{
     fs::{self, File, OpenOptions},

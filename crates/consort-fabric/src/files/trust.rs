@@ -1,9 +1,12 @@
 //! Whether a user other than this one and root could have written a file.
 //!
-//! The path is walked from the root. Each entry must belong to this user or to root. So must each
-//! folder in which an entry is looked up, and no one else may write it, unless it is sticky (as
-//! `/tmp` is), because then only owners can replace their entries. The target of a symbolic link is
-//! walked in its place, and the link is an entry too. No one else may write the file itself.
+//! The path is walked from the root:
+//!
+//! - Each entry, and each folder of an entry, must belong to this user or to root.
+//! - No one else may write to a folder, unless it is sticky (as `/tmp` is): then only owners can
+//!   replace their entries.
+//! - A symbolic link is an entry. Its target is walked in its place.
+//! - No one else may write to the file itself.
 //!
 //! An entry is looked up only in a folder that has passed, so other users cannot change the result
 //! afterwards: the resolved path opens what was checked. Access control lists need no separate

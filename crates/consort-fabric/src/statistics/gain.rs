@@ -1,11 +1,11 @@
 //! The ratio of two measured times, with its interval: how much faster one way is than another.
 //!
-//! Two ways that took turns, block by block, are compared by the ratios of neighbouring blocks: what
-//! changes slowly on the machine cancels. The launch is the unit that varies, as in `launches`. Two
-//! measurements of separate runs have nothing in common, so their intervals are combined: on a
-//! logarithmic scale, the distances from the medians to the ends add up as the legs of a triangle
-//! (Donner and Zou, "Closed-form confidence intervals for functions of the normal mean and standard
-//! deviation", 2012, section 2).
+//! If two ways took turns, block by block, they are compared by the ratios of neighbouring blocks,
+//! so that slow changes of the machine cancel. The launch is the unit that varies, as in
+//! `launches`. Two measurements of separate runs are independent, so their intervals are combined:
+//! on a logarithmic scale, the distance from the ratio to an end is the root of the sum of squares
+//! of the two distances from the medians to their ends (Donner and Zou, "Closed-form confidence
+//! intervals for functions of the normal mean and standard deviation", 2012, section 2).
 
 use std::fmt;
 

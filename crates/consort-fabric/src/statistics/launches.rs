@@ -4,10 +4,11 @@
 //! of them say nothing about the next launch (Kalibera and Jones, "Rigorous Benchmarking in
 //! Reasonable Time", ISMM 2013). So the launch is the unit that varies. The estimate is the median
 //! of the launches' medians. Its interval is a two-level bootstrap (Davison and Hinkley, "Bootstrap
-//! Methods and their Application", 1997, section 3.8): as many launches as there are, drawn with
-//! replacement, and from each as many samples as it has, or 32; 2.5 % of the estimates are left out
-//! at each end. For few launches a bootstrap is too narrow. So the interval also includes that of
-//! the launches' medians by order statistics and, for fewer than eight launches, by Student's t.
+//! Methods and their Application", 1997, section 3.8): it draws as many launches as there are, with
+//! replacement, and from each launch as many samples as it has, but at most 32; 2.5 % of the
+//! estimates are left out at each end. For few launches a bootstrap is too narrow. So the interval
+//! also includes the order-statistics interval of the launches' medians and, for fewer than eight
+//! launches, that by Student's t.
 
 use super::{Summary, TAIL, interval_rank, median};
 use crate::splitmix64;

@@ -1,7 +1,7 @@
 //! Statistics of repeated measurements: median, its confidence interval, and the tail.
 //!
-//! `launches` computes the interval for measurements from several launches of a program, and
-//! [`Gain`] is the ratio of two measurements.
+//! `launches` computes the interval if a program was launched several times. [`Gain`] is the ratio
+//! of two measurements.
 //!
 //! Times on shared machines are skewed, so nothing here assumes a distribution. The interval
 //! consists of order statistics. The true median of `n` sorted samples is between the `k`-th from

@@ -8,14 +8,14 @@
 //! | `2 (n / LINES)` | is free |
 //! | `2 (n / LINES) + 1` | is full |
 //!
-//! A sender takes numbers for all lines of its message by one atomic addition, so the lines are
-//! consecutive. It waits until they are free and fills them. It publishes the first one last, so a
-//! receiver that finds it full has the whole message. The receiver empties lines in order, and puts
-//! messages for other queues aside. A message begins with its queue and its number of words.
+//! A sender takes the numbers of all lines of its message with one atomic addition, so the lines
+//! are consecutive. It waits until they are free and fills them. It publishes the first one last,
+//! so a receiver that finds it full has the whole message. The receiver empties lines in order, and
+//! puts messages for other queues aside. A message begins with its queue and its number of words.
 //!
-//! An answer has a separate line: the answer, and 1 while it is there.
+//! A reply has its own line: the word, and a flag that is 1 while the reply is there.
 //!
-//! Cost: one addition and the transfers of the lines; for an answer, one transfer.
+//! Cost: one addition and the transfers of the lines; for a reply, one transfer.
 
 use std::{
     collections::VecDeque,

@@ -6,7 +6,7 @@
 //! | `pair` | atomic exchange of two words, if the processor supports it |
 //! | `stream` | stores past the caches |
 //! | `threads` | thread numbers, and the mailbox and lines of each thread |
-//! | `sleep` | where threads sleep, by the word that they wait for |
+//! | `sleep` | a table of parkers for threads that wait for a word |
 //! | `monitor` | processor instructions that wait for a write to a line |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 

@@ -1,7 +1,7 @@
 //! Processor instructions that wait for a write to a line: UMWAIT (Intel), MWAITX (AMD), WFE (ARM).
 //!
-//! A thread that polls consumes power, and time of the other hardware thread on its core. These
-//! instructions do not. But they notice a write later than a poll does, so only a wait that has
+//! A thread that polls consumes power, and slows the other hardware thread of its core. These
+//! instructions do neither. But they notice a write later than a poll does, so only a wait that has
 //! lasted for a while uses them, in place of the polls between two yields.
 //!
 //! The program detects at run time whether the processor has them.

@@ -1,8 +1,9 @@
-//! Where threads sleep that wait for a word of a machine: a table of parkers, indexed by the word's
-//! address.
+//! A table of parkers, at which threads sleep that wait for a word. The word's address is the
+//! index.
 //!
-//! A thread that stores to a word checks whether a thread sleeps at its entry in the table. Words
-//! that share an entry wake each other's sleepers, which check their word and sleep again.
+//! A thread that stores to a word checks whether a thread sleeps at the word's entry. If two words
+//! share an entry, a store to one also wakes the threads that wait for the other: they check their
+//! word and sleep again.
 
 use crate::{
     Word,

@@ -1,4 +1,5 @@
-//! Stores past the caches, and the fence that makes them visible: `movnti` and `sfence` on x86-64.
+//! Stores that bypass the caches, and the fence that makes them visible: `movnti` and `sfence` on
+//! x86-64.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),

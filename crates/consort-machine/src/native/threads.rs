@@ -1,5 +1,5 @@
-//! Threads: each obtains a number, a mailbox and lines when it first needs them, and leaves them to
-//! other threads when it ends.
+//! Threads: each obtains a number, a mailbox and lines when it first needs them. When it ends,
+//! other threads may obtain them.
 
 use std::{cell::Cell, sync::OnceLock};
 

@@ -1,5 +1,5 @@
-//! An asymmetric fence. The thread that rarely stores and then loads makes all running threads
-//! fence, so the threads that do so often need no fence.
+//! An asymmetric fence. Two sides store, then load. The rare side pays for both fences: it makes
+//! all running threads fence, so the frequent side needs no fence instruction.
 //!
 //! | where | frequent side | rare side |
 //! | --- | --- | --- |

@@ -1,4 +1,4 @@
-//! A mutex that one thread locks with loads and stores only, until another thread locks it too.
+//! A mutex that one thread locks only with loads and stores, until another thread locks it too.
 //! (Biased locking: Kawachiya, Koseki and Onodera, Lock Reservation, 2002. Here an asymmetric fence
 //! ends the bias; the paper stops the thread.)
 //!

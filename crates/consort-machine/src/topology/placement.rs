@@ -2,8 +2,8 @@
 //!
 //! A second hardware thread of a busy core is worth less than any idle core, so all cores come
 //! first. PEs with neighbouring ranks communicate most, so packages, then nodes, then last-level
-//! caches are filled one after the other. Those with the most allowed cores come first, so that as
-//! few as possible are used.
+//! caches are filled one after the other. Packages, nodes and caches with the most allowed cores
+//! come first, so that PEs use as few of them as possible.
 
 use super::{machine::Topology, processors::Cpu};
 use crate::affinity::CpuId;

@@ -6,7 +6,7 @@
 //! | `spin_budget` | how long a wait yields before it sleeps |
 //! | `executor` | polls a future in place |
 //! | `parker` | the word at which a thread sleeps |
-//! | `moves` | when a thread leaves a processor that it shares |
+//! | `moves` | decides when a thread leaves a processor that it shares |
 //! | `sleepers` | how many threads sleep, so that wakers check a single word |
 
 pub mod executor;

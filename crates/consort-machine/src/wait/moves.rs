@@ -1,15 +1,21 @@
-//! When a thread leaves a processor that it shares with a thread for which it waits.
+//! Decides when a thread leaves a processor that it shares with a thread that it waits for.
 //!
-//! On a busy machine the system may move two such threads to one processor, and leaves them there,
-//! because all processors are equally busy. The threads then take turns: a barrier takes two context
-//! switches instead of two transfers of a cache line. On different processors they are faster, but
-//! only if they run at the same time. If many other threads run on both processors, they hardly ever
-//! do, and each switch takes milliseconds.
+//! On a busy machine the system may move two such threads to one processor. It leaves them there,
+//! because all processors are equally busy.
 //!
-//! So a thread compares. It counts its progress from its move until the system has moved it back, and
-//! then until its next move. If it was clearly slower apart, it doubles the time that it stays next
-//! time (exponential backoff), and stays for at least 8 times as long as it was apart, so that it
-//! loses a small part of its time. Otherwise it halves that time.
+//! | the threads are | a barrier takes |
+//! | --- | --- |
+//! | on one processor | two context switches |
+//! | on different processors, at the same time | two transfers of a cache line |
+//! | on different processors, but rarely at the same time, because both are busy | switches of milliseconds |
+//!
+//! So a thread compares its progress apart, from its move until the system has moved it back, with
+//! its progress on the shared processor, from then until its next move:
+//!
+//! | apart, it was | the next stay on the shared processor |
+//! | --- | --- |
+//! | clearly slower | twice as long (exponential backoff), and at least 8 times as long as it was apart, so that it loses a small part of its time |
+//! | not clearly slower | half as long |
 
 use std::time::{Duration, Instant};
 

@@ -10,8 +10,8 @@
 //! | checks for the message once more | checks for sleepers here |
 //! | sleeps | if there are any: fences, and wakes those at the receiver's parker |
 //!
-//! Where PEs outnumber the cores, threads sleep so often that this would cost more than a fence for
-//! each message. There the word is never 0, so senders always fence.
+//! If PEs outnumber the cores, threads sleep so often that making all threads fence would cost more
+//! than a fence for each message. Then the word is never 0, so senders always fence.
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 

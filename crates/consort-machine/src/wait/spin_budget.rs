@@ -1,17 +1,17 @@
-//! How long a thread polls, and then yields, before it sleeps.
+//! The time for which a thread polls, and then yields, before it sleeps.
 //!
 //! A thread that has a core to itself sleeps after some time. If it had to sleep, it polls and
-//! yields for less time in its next wait, and otherwise for longer: it spins where waits are short,
-//! and hardly at all where spinning would only take time from others.
+//! yields for less time in its next wait, and otherwise for longer. So it spins if waits are short,
+//! and hardly spins if that would only take time from others.
 //!
-//! Where threads outnumber the cores, a yield lets another thread run, so a thread sleeps only
-//! after many yields.
+//! If threads outnumber the cores, a yield lets another thread run, so a thread sleeps only after
+//! many yields.
 //!
-//! Suppose a thread shares its core with a thread that does not wait. Each yield then gives away a
-//! time slice of milliseconds, and each poll takes time from the thread's own peers. So a yield
-//! that took long is the last of its wait. After two such waits the thread no longer yields but
-//! sleeps at once, as it would at a mutex. The longer the yield took, the later it tries one again, so
-//! that it loses a small part of its time in such yields.
+//! Suppose a thread shares its core with a thread that does not wait. Each yield then costs a time
+//! slice of milliseconds, and each poll takes time from the thread's own peers. So after one slow
+//! yield, the wait yields no more. After two such waits, the thread sleeps at once, as it would at
+//! a mutex. The longer the yield took, the later the thread tries one again, so that it loses a
+//! small part of its time in such yields.
 
 use std::{
     thread,

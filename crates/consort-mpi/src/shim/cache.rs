@@ -1,8 +1,8 @@
 //! The folder that stores shims, and which of them may be loaded.
 //!
 //! A shim's name consists of its MPI's flavour and hashes of its source and of its compiler's path,
-//! so MPIs do not share shims. It is put into the folder atomically, and ends with a seal: a
-//! truncated file has none.
+//! so MPIs do not share shims. A shim file is put into the folder atomically, and ends with a seal:
+//! a truncated file has none.
 //!
 //! Anyone can know the name and compute the seal. So a shim is loaded only if no other user can
 //! have written it. `resolve_trusted` checks that, and returns a path that no other user can change

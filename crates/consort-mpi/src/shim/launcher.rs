@@ -1,7 +1,7 @@
 //! MPI launchers: which one an `mpirun` is, and its options for hosts.
 //!
-//! Only Hydra and Open MPI accept the number of processes for each host separately; with Intel's
-//! launcher all hosts take the same number. So all launchers are asked for the same number.
+//! Only Hydra and Open MPI accept a separate number of processes for each host. With Intel's
+//! launcher all hosts take the same number, so every launcher gets one number for all hosts.
 
 use std::{collections::BTreeMap, ffi::OsString, iter};
 

@@ -1,8 +1,9 @@
-//! Warns if processes do not start: when processes begin, they wait for each other within the MPI,
-//! for as long as it takes.
+//! Warns if some processes never begin: the others wait in the MPI without limit.
 //!
-//! A process may compute for a long time before its first job, so this is not an error. The first
-//! and the last process warn; at least one of them has started.
+//! A process may compute for a long time before its first job, so this is not an error. Only the
+//! first and the last rank warn. That suffices: they are usually on different machines, or run
+//! different programs, so one of them waits if the processes of one machine or program do not
+//! begin.
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError, Sender},

@@ -8,7 +8,7 @@
 //! | in the child | map the copies in place of the variables; increment the count of forks; do the registered work; unblock signals |
 //!
 //! The order matters: a child shares static variables with its parent until the copies are in
-//! place, so nothing may be written before. Signals are blocked because their handlers could write.
+//! place, so it may not write before that. Signals are blocked because their handlers could write.
 //! A child made by `vfork` or `clone` runs no handlers, and is not noticed.
 
 #![expect(unsafe_code, reason = "registers functions with the C library")]

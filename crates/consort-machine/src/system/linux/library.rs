@@ -1,11 +1,11 @@
 //! Keeps the shared library that contains this code loaded.
 //!
 //! A program may unload a plug-in (`dlclose`) while the process still keeps something that runs the
-//! plug-in's code: the destructor of a thread's key, a thread, a fork handler, or the key with
-//! which the standard library ends `thread::current`. So code that leaves such things behind first
-//! calls [`stay_loaded`](super::fork::stay_loaded), which pins the library until the process ends
-//! (`RTLD_NODELETE`). A pin that could be released again would not be enough: the last thread to
-//! leave would return into unmapped code.
+//! plug-in's code: a thread, a fork handler, or the destructor of a thread-specific key. The
+//! standard library has such a key for `thread::current`. So code that leaves such things behind
+//! first calls [`stay_loaded`](super::fork::stay_loaded), which pins the library until the process
+//! ends (`RTLD_NODELETE`). A pin that could be released again would not be enough: the last thread
+//! to leave would return into unmapped code.
 //!
 //! Programs are never unloaded, and a static executable loads no libraries.
 

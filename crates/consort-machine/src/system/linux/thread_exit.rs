@@ -1,5 +1,5 @@
-//! Work at the end of a thread, after the destructors of its thread-local variables, because those
-//! may still use what the work ends.
+//! Work at the end of a thread, after the destructors of its thread-local variables, because they
+//! may still use what this work releases.
 
 #![expect(unsafe_code, reason = "registers a destructor with the thread library")]
 

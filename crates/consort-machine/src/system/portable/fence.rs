@@ -1,4 +1,4 @@
-//! No fence on other threads exists.
+//! There is no fence on other threads.
 
 /// Returns `false`: there is no such fence.
 pub fn on_all_threads() -> bool {
