@@ -1,5 +1,5 @@
-//! A message from every PE to every PE, in three ways: with a barrier, with fence and flags, and by
-//! counting puts.
+//! A message from every PE to every PE, in three ways: with a barrier, with a fence and flags, and
+//! with counting puts.
 //!
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
 //! sections 1.2, 2 and 3.2, Listings 1.1 to 1.5. `consort bench counting counted-all-to-all` times

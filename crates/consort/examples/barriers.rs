@@ -1,4 +1,4 @@
-//! Times the barrier of the standard library and Consort's, with two threads.
+//! Times the standard library's barrier and Consort's, with two threads.
 //!
 //! ```sh
 //! cargo run --release -p consort --example barriers

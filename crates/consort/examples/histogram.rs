@@ -1,4 +1,4 @@
-//! A histogram and a maximum of data that the threads borrow: each thread gets one piece of it.
+//! A histogram and a maximum of borrowed data: each thread gets one piece of the data.
 
 use consort::{
     Job, Result,

@@ -1,4 +1,4 @@
-//! PageRank: each PE follows the links of its pages, and all PEs add up what the pages get.
+//! PageRank: each PE follows the links of its pages, and all PEs add up the shares that pages get.
 //!
 //! ```sh
 //! cargo run --release -p consort --example pagerank

@@ -4,9 +4,9 @@
 //! cargo run --release -p consort --example tokio
 //! ```
 //!
-//! A request stays on its PE's thread, so it is awaited in a `LocalSet`, or, as here, next to other
-//! futures of one task. A task that computes yields now and then, as always: the calls of its PE
-//! progress at these points.
+//! A request stays on its PE's thread. So a task of a `LocalSet` awaits it, or, as here, one task
+//! awaits it together with other futures. A task that computes yields from time to time: the calls
+//! of its PE progress at these points.
 
 use consort::{Job, Pe, Rank, Result, ops::Sum};
 use tokio::{

@@ -2,14 +2,14 @@
 //!
 //! [`Barrier::wait`] is a central barrier (Mellor-Crummey and Scott 1991, "Algorithms for scalable
 //! synchronization on shared-memory multiprocessors", section 3.1): each thread counts itself, and
-//! the last one ends the phase, which all others watch. Cost: the line of the count travels to each
-//! thread once, and so does the line of the phases. The threads have no ranks, because any number
-//! of them may come, so this is not an algorithm of a team.
+//! the last one ends the phase, which all others watch. Cost: the cache lines of the count and of
+//! the phases travel to each thread once. The threads have no ranks, because any number of threads
+//! may arrive, so this is not an algorithm of a team.
 //!
 //! A [`BarrierMember`] is a PE, and its wait is the barrier of its team: the algorithms and their
 //! cost are those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones
-//! form a smaller team after the phase. They need no agreement: each sees which members have
-//! announced their last phase, because an announcement is made before the barrier of that phase.
+//! form a smaller team after the phase. They agree without a message: a member announces its last
+//! phase before the barrier of that phase, so all others see the announcement.
 
 mod apart;
 mod arrivals;

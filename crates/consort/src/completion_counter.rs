@@ -2,23 +2,23 @@
 //!
 //! Source: Dinan, Cole, Jost, Smith, Underwood and Wisniewski, "Reducing Synchronization Overhead
 //! Through Bundled Communication" (2014), section 2 and Listing 1.3: create, free, get, set, wait
-//! and a counting put. The paper proposes a counting get and leaves it open.
+//! and a counting put. The paper proposes a counting get, but does not specify it.
 //!
 //! Idea: one counter serves any number of senders. The receiver waits until the counter has reached
 //! the number of operations that it expects. With flags it would need one flag for each sender, and
 //! a fence before each.
 //!
 //! Protocol: the sender stores the data and then adds to the counter with release. A PE that reads
-//! the count with acquire sees the data. This is put-with-signal, with the word in its own block of
-//! symmetric memory.
+//! the count with acquire sees the data. This is put-with-signal, with the word in a separate block
+//! of symmetric memory.
 //!
 //! Cost, on coherent shared memory: for up to 64 bytes in one line, two cache lines travel to the
-//! receiver, the line of the data and the line of the counter. The caller decides where the data
-//! goes, so the count cannot share its line.
+//! receiver, the line of the data and the line of the counter. The caller chooses the target of the
+//! data, so the count cannot share the data's line.
 //!
-//! Left out on purpose: messages that carry data and count in one line. The receiver would move the
-//! data into place, or the sender in a fence. `docs/measured-choices.md` states what they would
-//! gain.
+//! Left out on purpose: messages that carry data and count in one line. The receiver, or the sender
+//! in a fence, would have to move the data to its target. `docs/measured-choices.md` states what
+//! they would gain.
 
 use std::{fmt, time::Duration};
 

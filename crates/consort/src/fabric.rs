@@ -1,5 +1,5 @@
-//! The kind of PEs, as far as algorithms depend on it: which of them share memory. The limit on
-//! their number.
+//! The facts about PEs on which algorithms depend: their kind, and which of them share memory. Also
+//! the limit on their number.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 

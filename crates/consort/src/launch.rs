@@ -1,7 +1,8 @@
-//! The PEs of a launch: what they are, how many there may be, and which of them share memory.
+//! The PEs of a launch: their kind, their largest number, and which of them share memory.
 //!
 //! [`Job::threads`](crate::Job::threads), [`Job::from_env`](crate::Job::from_env) and
-//! [`Job::processes`](crate::Job::processes) configure a launch, and [`Pe::fabric`](crate::Pe::fabric) returns what its PEs are.
+//! [`Job::processes`](crate::Job::processes) configure a launch. [`Pe::fabric`](crate::Pe::fabric)
+//! returns the kind of its PEs.
 
 #[doc(hidden)]
 pub use consort_native::Origin;

@@ -1,7 +1,7 @@
 //! Collectives whose operator is a value: for languages that name the operator at run time.
 //!
-//! An operator that is looked up by its name becomes the kernel of the call at once. So a call is
-//! compiled once for each type, and not again for each operator on it.
+//! The name of an operator selects the kernel of the call directly. So a call is compiled once for
+//! each type, and not for each operator on the type.
 
 use std::{marker::PhantomData, panic::Location};
 

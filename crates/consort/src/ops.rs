@@ -1,4 +1,4 @@
-//! Operators that combine contributions: named ones, and the trait for others.
+//! Operators that combine contributions: named operators, and the trait for other operators.
 //!
 //! | operators | combine |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! PEs that stay, and run one program after the other.
+//! PEs that stay between programs, and run one program after the other.
 //!
 //! Source of the idea: the parallel regions of OpenMP, whose threads wait for the next region.
 //!

@@ -1,4 +1,4 @@
-//! The PEs of a job, and the state of each: whether a thread runs it.
+//! The PEs of a job, and for each PE whether a thread runs it.
 
 #![expect(unsafe_code, reason = "a PE continues on another thread")]
 

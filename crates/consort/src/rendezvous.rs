@@ -1,4 +1,4 @@
-//! How processes that exist already find each other, to become the PEs of a job.
+//! Ways for existing processes to find each other, so that they become the PEs of a job.
 
 mod environment;
 

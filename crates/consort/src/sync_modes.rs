@@ -1,4 +1,4 @@
-//! When data may move before a PE enters a call, and after it leaves.
+//! Synchronization modes: whether data may move before a PE enters a call, and after it leaves.
 //!
 //! [`Team::with_sync`](crate::Team::with_sync) sets the modes of a team's calls. The
 //! [front page](crate#synchronization-modes) compares the modes.

@@ -1,8 +1,8 @@
 //! Forms teams of some of a team's PEs, and finds where a PE stores them.
 //!
 //! All PEs of the parent make one call, whose name describes the new teams. Each PE then knows the
-//! members of its team: it computes them from arguments that match, or, in a split, from the
-//! colours and keys that all PEs have contributed.
+//! members of its team. It computes them from the arguments, which are the same on all PEs, or, in
+//! a split, from the colours and keys of all PEs.
 
 use consort_fabric::Rank;
 use consort_native::{Group, GroupError};

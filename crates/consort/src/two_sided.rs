@@ -1,4 +1,4 @@
-//! Messages from one PE to another, for which both make a call.
+//! Messages from one PE to another. Both make a call.
 //!
 //! | length of a message | a blocking send |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | up to [`EAGER_BYTES`] | leaves a copy, which a nonblocking call sends |
 //! | more | waits until the receiver has copied it |
 //!
-//! `runtime/messages.rs` describes how messages travel, and `pairs.rs` in which teams.
+//! `runtime/messages.rs` describes how messages travel, and `pairs.rs` describes their teams.
 
 use std::panic::Location;
 

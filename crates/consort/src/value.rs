@@ -2,8 +2,8 @@
 //! types with `#[derive(Value)]` are packed.
 //!
 //! Only plain data is sent, so everything that arrives can be unpacked. The compiler infers a kind
-//! for each type. Kinds keep the implementations for plain data and for packed types apart, which
-//! could overlap otherwise, because `bytemuck` might make any type plain data.
+//! for each type. Without kinds, the implementations for plain data and for packed types could
+//! overlap, because `bytemuck` might make any type plain data.
 
 #![expect(unsafe_code, reason = "declares that a packed tuple is plain data")]
 

@@ -1,9 +1,9 @@
 //! Keeps the threads of a barrier on different processors, if there are enough of them.
 //!
 //! The threads have no ranks. So a thread that is about to sleep marks its processor. Two kinds of
-//! threads leave a processor that they find marked: another thread that is about to sleep there,
-//! and the last thread of the phase, which wakes the sleepers first. [`Moves`] decides whether a
-//! move is worth it. A phase in which no thread sleeps costs nothing.
+//! threads leave a marked processor: another thread that is about to sleep there, and the last
+//! thread of the phase, which first wakes the sleepers. [`Moves`] decides whether a move is worth
+//! it. A phase in which no thread sleeps costs nothing.
 
 use std::sync::{
     Mutex, TryLockError,

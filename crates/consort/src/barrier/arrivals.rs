@@ -6,9 +6,9 @@
 //! | 16 to 31 | the number of threads in a phase |
 //! | 0 to 15 | the number of threads that have arrived |
 //!
-//! A thread arrives by one addition, which no other thread can make fail. The last one of a phase
-//! subtracts the phase's threads by another addition. Between the two, threads of the next phases
-//! may already be counted, so a thread computes its phase from the word's phase and its own number.
+//! A thread arrives by one addition, which always succeeds. The last thread of a phase subtracts
+//! the phase's threads by another addition. Between the two, threads of the next phases may already
+//! be counted, so a thread computes its phase from the word's phase and the count that it found.
 
 #![expect(clippy::cast_possible_truncation, reason = "the fields of a word are parts of it")]
 

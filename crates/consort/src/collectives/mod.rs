@@ -3,7 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `call` | a call whose data is named, with a method for each collective |
-//! | `form` | the forms of data: what calls on them return, and which lengths they determine |
+//! | `form` | the forms of data: the results of calls on them, and the lengths that they determine |
 //! | `counts` | the blocks of vector variants, as a program states them |
 //! | `combine` | the operator of a call, or none |
 //! | `widening` | partial results that are wider than the elements |

@@ -1,5 +1,5 @@
-//! Collectives on places in the memory that peers can access, which are offsets from the heap. For
-//! languages in which any address there may be an operand.
+//! Collectives on places: offsets from the heap, in memory that peers can access. For languages in
+//! which any address in that memory may be an operand.
 
 use std::panic::Location;
 

@@ -1,4 +1,5 @@
-//! Nonblocking messages from one PE to another, and those that a blocking call leaves behind.
+//! Nonblocking messages from one PE to another, and the messages that a blocking call leaves to be
+//! sent later.
 
 use std::panic::Location;
 

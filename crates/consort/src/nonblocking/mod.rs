@@ -8,9 +8,9 @@
 //! | borrowed slices | [`Overlap::start_into`], [`Overlap::start_in_place`], inside [`Team::overlap`] | [`Request`], or the end of the scope |
 //! | symmetric memory | [`Team::start_symmetric`] | [`Request`] |
 //!
-//! All PEs of a team start their calls in the same order, also relative to blocking calls. After
-//! that, calls complete in any order. Dropping or forgetting a request changes nothing: the call
-//! still completes, at the latest when the PE's program returns.
+//! All PEs of a team start their calls in the same order, also relative to blocking calls. Calls
+//! may complete in any order. If a request is dropped or forgotten, the call still completes, at
+//! the latest when the PE's program returns.
 
 // A call gets its number when it is started. An *operation* drives the call: an `async` block that
 // owns the plan, the PE's endpoint of the call and the data, and stores the result in a place that

@@ -3,8 +3,7 @@
 //!
 //! The operations access data that the caller has borrowed for the scope. So the scope does not
 //! end, by a return, an error or a panic, before its last operation has been dropped. The closure
-//! gets the scope only as a borrow, so nobody can forget it. [`std::thread::scope`] works in the
-//! same way.
+//! only borrows the scope, so it cannot forget it. [`std::thread::scope`] works in the same way.
 //!
 //! | the closure | the scope |
 //! | --- | --- |
@@ -15,8 +14,8 @@
 //! blocking call would return: the operation drops its view of the call and then passes the borrows
 //! on. The borrows of a dropped request or a failed call are not returned before the scope ends.
 //!
-//! The closure's result and the payloads of panics, in the closure or in operators of its calls,
-//! are values of the program, and dropping them may panic. So all of them are kept until the last
+//! The closure's result, and the payloads of panics in the closure or in operators of its calls,
+//! are values of the program. Dropping them may panic, so all of them are kept until the last
 //! operation has been dropped.
 
 use std::{

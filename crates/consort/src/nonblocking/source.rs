@@ -1,8 +1,8 @@
 //! The data that a scope's call reads, and its request returns.
 //!
-//! The call holds the reference itself, so nothing else uses an exclusive one meanwhile. Only
-//! references to slices, arrays and vectors are sources, because these return the same elements
-//! each time.
+//! The call holds the reference itself, so nothing else can use an exclusive reference in the
+//! meantime. Only references to slices, arrays and vectors are sources, because each access to them
+//! yields the same elements.
 
 /// Consecutive elements that stay where they are.
 pub trait Elements<T> {

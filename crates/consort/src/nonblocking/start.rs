@@ -1,4 +1,4 @@
-//! A team's nonblocking collectives, on vectors that they own, and in symmetric memory.
+//! A team's nonblocking collectives, on vectors that the calls own, and in symmetric memory.
 
 use std::{panic::Location, sync::Arc};
 

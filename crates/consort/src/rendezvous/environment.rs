@@ -1,9 +1,9 @@
 //! Processes that `torchrun` or Slurm's `srun` has started: their ranks, and the name of their job.
 //!
 //! Both launchers describe the job in environment variables. The rendezvous is a name that only the
-//! processes of one start have in common. It contains the port of `torchrun` with its count of
-//! restarts, or the numbers of Slurm's job and step. Processes can meet by a name only on one
-//! machine, so a job of several machines is refused at once, instead of after the time limit.
+//! processes of one launch share. It contains the port of `torchrun` with its count of restarts, or
+//! the numbers of Slurm's job and step. Processes can meet by a name only on one machine. So a job
+//! of several machines is refused immediately, and not after the time limit.
 
 use std::fs;
 

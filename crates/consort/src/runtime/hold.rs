@@ -1,10 +1,10 @@
 //! Handles on a PE's states, and their owner.
 //!
 //! Teams, symmetric memory, plans and requests are handles: they share the states of their PE by a
-//! reference count that is not atomic. So they stay on the PE's thread, and the states live as long
-//! as the last of them. A PE continues on another thread only when no handle is left:
+//! reference count that is not atomic. So handles stay on the PE's thread, and the states live
+//! until the last handle is dropped. Only then can the PE continue on another thread:
 //!
-//! | the thread that runs a PE | what the job gets back |
+//! | the thread that runs a PE | the job gets back |
 //! | --- | --- |
 //! | leaves, and has no handles | the states, at once |
 //! | leaves, and has handles | the states, when the last handle is dropped; until then only this thread may run the PE again |

@@ -1,8 +1,8 @@
 //! Values that a PE keeps between the regions of a pool, one of each type.
 //!
 //! They belong to the PE's thread, so they need not be `Send`. A value may own handles of its PE,
-//! and so own the PE's states. If the states owned the value in turn, nothing would ever drop
-//! either; so the thread owns both.
+//! and thereby the PE's states. If the states also owned the value, neither would ever be dropped.
+//! So the thread owns both.
 
 use std::{
     any::{Any, TypeId, type_name},

@@ -8,8 +8,8 @@
 //! | up to [`INBOX_BYTES`] | `flat`: the sender leaves it in the receiver's inbox and continues |
 //! | longer | `direct`: the receiver copies it from the sender's buffer; the sender waits |
 //!
-//! The choice depends only on the length: neither wisdom nor a forced algorithm changes which sends
-//! wait for their receivers.
+//! The choice depends only on the length. So neither wisdom nor a forced algorithm changes whether
+//! a send waits for its receiver.
 
 use std::sync::Arc;
 

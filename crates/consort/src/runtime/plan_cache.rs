@@ -1,4 +1,4 @@
-//! A team's plans, found again by the calls that they serve.
+//! A cache of a team's plans. A call finds the plan that serves it.
 
 use std::{
     cell::{Cell, Ref, RefCell},

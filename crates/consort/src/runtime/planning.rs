@@ -1,5 +1,5 @@
-//! Creates a plan: selects a candidate, lets its algorithm create a schedule, and numbers the call
-//! by its name.
+//! Creates a plan: selects a candidate, makes its algorithm create a schedule, and obtains a number
+//! for the name of the call.
 
 use std::{panic::Location, sync::Arc};
 

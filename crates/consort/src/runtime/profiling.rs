@@ -1,13 +1,13 @@
 //! Measures a program's calls, for `consort profile` and for traces.
 //!
 //! If `CONSORT_PROFILE` names a folder, or `CONSORT_TRACE` a file, a plan measures each of its
-//! calls: it drives the call itself, with an executor that reads the clock before and after it
-//! waits. Without these variables, plans are as always, so a call takes no additional instruction.
+//! calls: it runs the call with an executor that reads the clock before and after each wait.
+//! Without these variables, the plans do not measure, so a call takes no additional instruction.
 //!
 //! Each PE replaces its file in the folder and appends its events to the trace: at its first call,
-//! at the job's end, even in a failed job, and in between. Writing takes about 1 % of the time, but
-//! a PE writes at least every 0.1 s. If a process is killed, at most the calls of its last 0.1 s
-//! are missing.
+//! from time to time, and at the job's end, even if the job fails. Writing takes about 1 % of the
+//! time, but a PE writes at least every 0.1 s. If a process is killed, at most the calls of its
+//! last 0.1 s are missing.
 
 use std::{
     cell::Cell,

@@ -1,9 +1,9 @@
 //! Records a program's calls, for `consort tune --record`.
 //!
-//! `CONSORT_RECORD` names a file, new or of recorded calls. Then the plans of the first PE of each
-//! team count the team's calls. The last PE appends the counts when it ends, even in a failed job.
-//! Other PEs make the same calls, and their plans do not count. Of the calls that the library makes
-//! for itself, only one counts: the barrier at the end of an allocation of symmetric memory.
+//! `CONSORT_RECORD` names a new file, or one with recorded calls. Then the plans of the first PE of
+//! each team count the team's calls. The last PE appends the counts when it ends, even if the job
+//! fails. Other PEs make the same calls, so their plans do not count. Of the calls that the library
+//! makes for itself, only the barrier at the end of an allocation of symmetric memory counts.
 
 use std::{
     cell::Cell,

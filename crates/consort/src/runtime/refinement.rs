@@ -1,26 +1,26 @@
-//! Choices refined while the program runs: which candidate serves which call, and the times of
+//! Choices that are refined while the program runs: the candidate for each call, and the times of
 //! calls.
 //!
 //! `consort_tuner::online` decides which candidates are tried and how often. This module counts and
-//! times calls. All PEs of a team make the same calls, so their counts agree. They add up their
-//! times in an all-reduce before any decision, so they make the same decision. A kind of call rests
+//! times calls. All PEs of a team make the same calls, so their counts agree. Before a decision,
+//! they add up their times in an all-reduce, so they make the same decision. A kind of call *rests*
 //! while no candidate is tried for it: its plan is cached like any other, and a call costs as much
 //! as without refinement.
 //!
 //! A kind is a set of calls, and all PEs must put the same calls into it. It is identified by
 //! names, not by addresses, because PEs may make a call at different call sites. Cached plans are
-//! found by addresses, so a PE may have one where another has none. That must not change which
-//! candidate serves a call:
+//! found by addresses, so one PE may have a cached plan when another has none. That must not change
+//! which candidate serves a call:
 //!
 //! | a call of a kind that rests | is served by |
 //! | --- | --- |
 //! | its plan is cached | that plan, which is the incumbent's |
 //! | its plan is not cached, or was replaced | the incumbent |
-//! | it begins the quarter of the window in which the rest ends | the incumbent, the last time |
+//! | it begins the quarter of the window in which the rest ends | the incumbent, for the last time |
 //!
-//! A rest ends where a quarter of the window begins, because all cached plans expire there, during
-//! the call that begins the quarter. So that call still rests, and the next one of its kind finds
-//! no plan, on all PEs.
+//! A rest ends when a quarter of the window begins, because all cached plans expire during the call
+//! that begins the quarter. So that call still rests, and on all PEs the next call of its kind
+//! finds no plan.
 
 use std::{
     cell::{Cell, RefCell},

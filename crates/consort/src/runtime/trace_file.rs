@@ -1,4 +1,4 @@
-//! A file of trace events to which the PEs of a job append, in several processes.
+//! A file of trace events, to which the PEs of several processes append.
 //!
 //! The file is a complete JSON text after each append, so a process may die at any time. An append
 //! locks the file.

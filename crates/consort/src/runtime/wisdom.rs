@@ -1,16 +1,16 @@
-//! The wisdom of a launch: it is found, checked, and compiled for its team.
+//! Finds the wisdom of a launch, checks it, and compiles it for its team.
 //!
 //! | the file was named by | there is no file | the file cannot be used |
 //! | --- | --- | --- |
-//! | nobody: the default path | the model, in silence | a warning and the model |
+//! | nobody: the default path | the model, without a warning | a warning and the model |
 //! | `CONSORT_WISDOM` | a warning and the model | a warning and the model |
 //! | the program | an error | an error |
 //!
-//! One process of a job prints the warnings, once for each file. They also report if another user
-//! could have written the file. The file is used anyway, because it is only data.
+//! One process of a job prints the warnings, once for each file. It also warns if another user
+//! could have written the file, but uses it, because it is only data.
 //!
-//! A process reads a file once, and again only after it has changed. A launch looks for it once,
-//! before its PEs start, so that all of them decide in the same way.
+//! A process reads a file once, and again only after the file has changed. A launch looks for the
+//! file once, before its PEs start, so that all PEs make the same decisions.
 
 #![expect(clippy::disallowed_types, reason = "file times")]
 

@@ -1,4 +1,4 @@
-//! One-sided access to elements of symmetric memory, and their order.
+//! One-sided accesses to elements of symmetric memory, and the order of these accesses.
 
 use consort_fabric::{Operator, Rank};
 

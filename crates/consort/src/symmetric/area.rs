@@ -1,5 +1,5 @@
-//! The elements of an allocation, by index and by rank in their team. This module checks indices
-//! and ranks; `OneSided` performs the operations.
+//! The elements of an allocation, by index and by rank in the team. This module checks indices and
+//! ranks; `OneSided` performs the operations.
 
 use std::marker::PhantomData;
 

@@ -1,5 +1,5 @@
-//! Errors tell a program which PE has failed, whether the job has failed, and which environment
-//! variable has a value that cannot be used.
+//! Errors state which PE has failed, whether the job has failed, and which environment variable has
+//! an invalid value.
 
 use std::{env, process::Command, sync::Mutex, thread, time::Duration};
 

@@ -1,5 +1,5 @@
-//! PEs on nodes that wait in vain: for each other in calls of different teams, for a PE that skips
-//! a call, for a word. And PEs that wait for one that computes, which are not reported.
+//! PEs on nodes that wait without end: for each other in calls of different teams, for a PE that
+//! skips a call, for a word. PEs that wait for a computing PE are not reported.
 
 use std::{thread, time::Duration};
 

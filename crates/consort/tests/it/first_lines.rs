@@ -1,4 +1,4 @@
-//! The first line of each public type: a local variable without annotations compiles.
+//! A first line of code for each public type: a local variable without annotations compiles.
 
 use consort::{
     Barrier, Displacements, Error, Job, Rank, Rendezvous, Waiting,

@@ -1,5 +1,5 @@
 //! Long random programs in teams whose credits are sent in two steps: runs of calls of every mode
-//! in the world and in two parts of it, some of them started, with PEs that are late.
+//! in the world and in two parts of it, some of them nonblocking, with PEs that are late.
 
 use std::{thread, time::Duration};
 

@@ -1,8 +1,8 @@
 //! Forked children of a process take no part in its jobs: their calls return an error, they end
 //! without waiting, and the parent's job continues. They may launch jobs.
 //!
-//! A test forks in a separate process, which has only the threads of its jobs, with memory of each
-//! origin.
+//! A test forks in a separate process, which has only the threads of its jobs. It does so with
+//! memory of each origin.
 
 #![expect(unsafe_code, reason = "shares a cell with a region that one thread uses")]
 

@@ -1,4 +1,5 @@
-//! Random calls in every form, against a plain model of what each reads, writes and leaves alone.
+//! Random calls in every form, compared with a simple model of the data that each call reads,
+//! writes and leaves unchanged.
 //!
 //! The blocks of a call have gaps and any order, and those of a source overlap. Buffers that a PE
 //! neither contributes nor receives have any length.

@@ -2,7 +2,7 @@
 //!
 //! Each file of `tests/mistakes/` has one mistake, and compiles without it, with `--cfg right`. Its
 //! comments state all messages of the compiler, in their order. Each comment states a part of a
-//! message: a part that is ours, or one that compilers keep.
+//! message: our text, or text that new compilers do not change.
 //!
 //! | comment | a part of |
 //! | --- | --- |

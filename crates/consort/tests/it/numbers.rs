@@ -1,4 +1,5 @@
-//! The numbers of calls and steps: exactly distinguished, reused, and valid past their wrap.
+//! The numbers of calls and steps are distinct, can be reused, and remain valid when they wrap
+//! around.
 
 use consort::{
     Error, Job, JobBuilder, Pe, Rank, Result, Team,

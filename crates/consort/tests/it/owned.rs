@@ -1,4 +1,4 @@
-//! Handles that a program keeps: in its structs, between regions, and too long.
+//! Handles that a program keeps: in its structs, between regions, and beyond their PE.
 
 use std::{
     cell::RefCell,

@@ -1,5 +1,5 @@
-//! Algorithms of a program that wait for more than they send get an error and do not hang. PEs that
-//! compute or arrive late are waited for.
+//! If a program's algorithm waits for more than it sends, its call returns an error and does not
+//! hang. Calls wait for PEs that compute or arrive late.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},

@@ -1,4 +1,4 @@
-//! A scatter of different blocks whose receivers do not know the length of theirs.
+//! A scatter of different blocks whose receivers do not know the lengths of their blocks.
 //~ error[E0277]: the buffers do not determine the length of the block that this PE receives
 //~ at: scatter
 //~ label: needs the length of this PE's block

@@ -1,4 +1,4 @@
-//! A program with its own error type, which could be any.
+//! A program with its own error type, which the compiler cannot infer.
 //~ error[E0283]: type annotations needed
 //~ at: Ok
 //~ error[E0283]: type annotations needed

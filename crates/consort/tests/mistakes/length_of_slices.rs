@@ -1,4 +1,4 @@
-//! A stated length where the slices have one.
+//! A stated length although the slices have a length.
 //~ error[E0277]: this data already determines the length of each block
 //~ at: with_len
 //~ note: leave out `.with_len(...)`; for a part of a slice, pass that part

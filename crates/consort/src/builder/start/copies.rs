@@ -1,9 +1,8 @@
-//! Several copies of a program: processes that a launcher has started. Each runs a separate job,
-//! where one common job was intended.
+//! Detects that a launcher has started several copies of a program, and that each runs a separate
+//! job instead of one common job.
 //!
-//! The launcher of `consort run` knows at the end whether any process was one of its PEs, and warns
-//! if none was. Under other launchers, the first process warns when it starts PEs, unless it has
-//! been one of the launcher's PEs before.
+//! `consort run` warns at the end if no process was one of its PEs. Under other launchers, the
+//! first process warns when it starts PEs, unless it was one of the launcher's PEs before.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

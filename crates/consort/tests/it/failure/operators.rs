@@ -1,4 +1,4 @@
-//! Operators that panic, and owners of buffers from which a peer still copies.
+//! Operators that panic, and owners of buffers that panic while a peer still copies from them.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::SeqCst},

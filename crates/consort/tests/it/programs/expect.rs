@@ -1,7 +1,7 @@
 //! The oracle: the expected state of every PE after each step, computed by one PE alone, in bytes.
 //!
-//! It shares no code with the library but the types that name things. It computes whole buffers, so
-//! that it also detects changes outside the result.
+//! It shares no code with the library except some types, such as collectives and ranks. It computes
+//! whole buffers, so that it also detects changes outside the result.
 
 use consort::tune::Collective;
 use consort_conformance::data::{BLANK, Random};

@@ -1,4 +1,4 @@
-//! Random programs, and random departures from them, against an oracle.
+//! Random programs, and random departures from them, compared with an oracle.
 //!
 //! A program is data, made from a seed and the same for all PEs. An oracle computes the effects of
 //! each step, and the PEs check them as they go. In a mutated program, one or two PEs depart from

@@ -1,8 +1,8 @@
 //! A program: the actions of all PEs, step by step, as data that anybody can read.
 //!
-//! Teams are stored in *slots*. A slot holds the teams that one step has formed, which are
-//! disjoint: each of its teams makes the steps that name the slot, and nobody else does. So all PEs
-//! can follow one order of steps.
+//! Teams are stored in *slots*. A slot holds the teams that one step has formed. They are disjoint:
+//! each of them executes the steps that name the slot, and no other PE does. So all PEs can follow
+//! one order of steps.
 
 use std::fmt;
 

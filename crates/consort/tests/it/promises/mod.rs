@@ -7,9 +7,10 @@
 //! | Mine | a PE's data is private until the PE enters | and again when it leaves |
 //! | None | data may move once any PE has entered | a PE leaves once it is not needed any more |
 //!
-//! In each call, one PE is apart. It enters last, after the others have had time to do what they
-//! must not do. Or it enters first, and the others observe whether it leaves. Two PEs differ from
-//! three: the entry or exit barrier of two is one signal, and the data must show the rest.
+//! In each call, one PE enters at another time than the rest. It enters last, so that the others
+//! have time to break the promise. Or it enters first, and the others observe whether it leaves.
+//! Both two and three PEs are tested: with two, the entry or exit barrier is only one signal, so
+//! the signals that carry data must keep the rest of the promise.
 
 mod all_and_mine;
 mod none;

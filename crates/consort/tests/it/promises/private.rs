@@ -1,5 +1,5 @@
-//! Values and slices, which no other PE can see during a call: all that remains of mode All is that
-//! no PE leaves before all have entered.
+//! Values and slices, which no other PE can see during a call: mode All only means that no PE
+//! leaves before all have entered.
 
 use std::{
     sync::atomic::{

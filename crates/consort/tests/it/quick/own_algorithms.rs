@@ -1,7 +1,7 @@
 //! Registered algorithms of a program are chosen like those of the library.
 //!
-//! A registered algorithm stays registered for the whole process, in which other tests run. So the
-//! algorithm here only serves scans of one odd size.
+//! A registered algorithm stays registered until the process ends, and other tests run in the
+//! process. So the algorithm here only serves scans of one unusual size.
 
 use std::panic::catch_unwind;
 

@@ -1,4 +1,4 @@
-//! Freed teams: their calls return errors, and other teams see nothing of them.
+//! Freed teams: their calls return errors, and other teams are not affected.
 
 use consort::{
     Error, Job, Rank, Result, Team,

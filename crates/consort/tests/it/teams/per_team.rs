@@ -1,4 +1,4 @@
-//! The separate resources of a team: memory, counters, asynchronous broadcasts, choices.
+//! The resources of each team: memory, counters, asynchronous broadcasts, choices.
 
 use consort::{
     Error, Job, Rank, Team,

@@ -1,7 +1,8 @@
 //! Programs from seeds.
 //!
-//! The generator obeys the modes: memory that an entry or an exit of mode None leaves in use is not
-//! touched before a barrier, and memory of a nonblocking call not before it is complete.
+//! The generator obeys the modes. If a call with mode None may still use memory, the program does
+//! not touch this memory before a barrier. It touches the memory of a nonblocking call only after
+//! the call is complete.
 
 mod calls;
 

@@ -1,4 +1,4 @@
-//! Mistakes of callers: always a clear error, on every PE, soon; never silence or a hang.
+//! Mistakes of callers: every PE soon gets a clear error. No mistake is ignored, and no PE hangs.
 
 mod arguments;
 mod forcing;

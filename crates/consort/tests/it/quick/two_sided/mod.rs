@@ -1,4 +1,4 @@
-//! Messages between two PEs, for which both make a call.
+//! Messages between two PEs. Both make a call.
 
 mod reports;
 mod started;
