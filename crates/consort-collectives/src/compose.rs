@@ -3,16 +3,16 @@
 //! An all-reduce is a reduction and a broadcast of its result, or a reduce-scatter and an
 //! all-gather of the blocks. An all-gather is a gather and a broadcast. (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5; with a broadcast, also Bala et al. 1995, section 4.2.) The parts
-//! run unchanged. The parts of `Composed` are two fixed algorithms, with the parameters of the
-//! whole; those of `open` are any two. The second part works on the result that the first has left
-//! in the target: the whole result at PE 0, or each PE's own block of it if the second part is an
-//! all-gather. (The all-gather that consists of one broadcast per PE has its own file, and uses the
-//! same `PartFabric`s.)
+//! run unchanged. `Composed` has two fixed algorithms as parts, with the parameters of the whole;
+//! `open` has any two. The second part works on the result that the first part has left in the
+//! target: the whole result at PE 0, or each PE's block of it if the second part is an all-gather.
+//! (The all-gather that consists of one broadcast per PE is in a separate file, and uses the same
+//! `PartFabric`s.)
 //!
-//! The parts share the call. The first uses the lower half of the inbox and the second the upper
-//! half, and each has its own counters. The first has the caller's entry mode and the second its
-//! exit mode; between them, a PE's buffers are its own. All exposures of the first are detached
-//! when it ends.
+//! The parts share the call. The first part uses the lower half of the inbox and the second the
+//! upper half, and each has separate counters. The first part has the caller's entry mode, and the
+//! second its exit mode. Between them, only the PE itself uses its buffers: all exposures of the
+//! first part are detached when it ends.
 
 #[cfg(feature = "compositions")]
 pub mod any;

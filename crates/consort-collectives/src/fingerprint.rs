@@ -1,8 +1,8 @@
 //! Fingerprints: they show whether two candidates are the same algorithm under two names.
 //!
-//! For two PEs, trees of radix 2, 4 and 8 are the same tree, and so are a ring and a pairwise
-//! exchange. A PE's actions in a call are its schedule and the barriers around it. Schedules of one
-//! type are run by one protocol, so equal schedules on every PE mean equal calls.
+//! For two PEs, trees of radix 2, 4 and 8 are the same tree, and a ring is a pairwise exchange. The
+//! schedule of a PE, with the barriers around it, determines the PE's actions in a call. One
+//! protocol runs all schedules of a type, so equal schedules on every PE mean equal calls.
 
 use std::{
     any::type_name,

@@ -1,13 +1,13 @@
 //! Flow control: no PE enters call `n` before all have left call `n - W`.
 //!
-//! Call `n` uses the lines `n mod W` of each inbox, whatever its algorithm. So this is what keeps
-//! Loose calls, or a change of algorithm, from overwriting unread messages.
+//! Call `n` uses the lines `n mod W` of each inbox, no matter which algorithm it has. So flow
+//! control prevents Loose calls, or a change of algorithm, from overwriting unread messages.
 //!
 //! The window has four quarters. When a PE has left the last call of a quarter, it gives every peer
-//! a credit. It does not if the quarter had a synchronizing call, which no PE leaves before all
-//! have entered: a PE past such a call knows that all PEs have left the earlier calls. All PEs make
-//! the same calls, so they agree on which credits are given. Before quarter `k`, all PEs must have
-//! left quarter `k - 4`:
+//! a credit, unless the quarter had a synchronizing call. No PE leaves such a call before all have
+//! entered it, so afterwards a PE knows that all PEs have left the earlier calls. All PEs make the
+//! same calls, so they agree on which credits are given. Before quarter `k`, all PEs must have left
+//! quarter `k - 4`:
 //!
 //! | calls of quarters `k - 4` to `k - 1` | entering quarter `k` waits for |
 //! | --- | --- |
@@ -16,15 +16,15 @@
 //! | no synchronizing call in any of the four | the credits of quarter `k - 4` |
 //! | a synchronizing call in `k - 4` only | the credits of quarter `k - 3` |
 //!
-//! If all PEs are past a call, earlier nonblocking calls may still be pending for a long time. So a
-//! nonblocking call does not count as synchronizing; a quarter with one always gives a credit; and
-//! each PE gives its credits in order, each when all its calls up to the end of the quarter are
-//! complete.
+//! When all PEs have left a call, earlier nonblocking calls may still be pending for a long time.
+//! So a nonblocking call does not count as synchronizing, and a PE always gives a credit for a
+//! quarter with one. Each PE gives its credits in order, each when all its calls up to the end of
+//! the quarter are complete.
 //!
-//! In a team of more than 8 PEs, credits go in two steps, which `CreditTargets::InSteps` explains.
+//! In a team of more than 8 PEs, credits go in two steps: see `CreditTargets::InSteps`.
 //!
-//! Cost: nothing for calls that synchronize; for others `P - 1` additions per quarter, or in steps
-//! about twice the square root of `P`.
+//! Cost: nothing for calls that synchronize. For others, a PE makes `P - 1` additions per quarter;
+//! in two steps, about twice the square root of `P`.
 
 use consort_fabric::{Credit, Credits, Op, Rank};
 

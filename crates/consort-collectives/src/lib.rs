@@ -1,10 +1,10 @@
 //! Collectives: each algorithm once, over any fabric.
 //!
-//! `rank_math/` determines which PEs communicate, and `protocols/` how. Each collective has a
-//! folder with one file per algorithm, and the folder's `mod.rs` is its registry. Each file
-//! implements [`Algorithm`]. [`compose`] makes one algorithm of two. [`Plan`] adds the entry and
-//! exit barriers that the synchronization modes require. [`flow`] keeps the PEs of a team within a
-//! window of calls.
+//! `rank_math/` determines which PEs communicate, and `protocols/` determines how. Each collective
+//! has a folder with one file per algorithm, and the folder's `mod.rs` is its registry. Each file
+//! implements [`Algorithm`]. [`compose`] makes one algorithm out of two. [`Plan`] adds the entry
+//! and exit barriers that the synchronization modes require. [`flow`] keeps the PEs of a team
+//! within a window of calls.
 
 mod algorithm;
 pub mod all_gather;

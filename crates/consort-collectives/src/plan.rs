@@ -1,19 +1,19 @@
 //! A plan: an algorithm's schedule between the entry and exit barriers that the modes require.
 //!
-//! In symmetric memory, and in nonblocking calls, modes All are barriers around the algorithm.
-//! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
-//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. The
-//! paper has one barrier between two collectives; here a row of Strict calls has two, the exit
-//! barrier of one call and the entry barrier of the next.
+//! In symmetric memory, and in nonblocking calls, mode All is a barrier before or after the
+//! algorithm. Strict is "the aforementioned tuned barrier between each collective" (Nishtala and
+//! Yelick 2009, section 3): entry mode All is a barrier before the algorithm, exit mode All one
+//! after it. The paper has one barrier between two collectives. Here there are two between Strict
+//! calls: the exit barrier of one call and the entry barrier of the next.
 //!
-//! Between two PEs a barrier is one signal, because the message of the algorithm serves as the
-//! other. The exception is a root that acts without a message, for example by copying its own
+//! Between two PEs a barrier is one signal, because a message of the algorithm serves as the second
+//! signal. The exception is a root that acts without a message, for example by copying its own
 //! block.
 //!
-//! Values and slices belong to the caller until it leaves a blocking call. No other PE can see when
-//! their data moves, so mode All means only that no PE leaves before all have entered. That takes
-//! one barrier, after the algorithm, or none if every result depends on all contributions. Between
-//! two PEs it takes one signal, which is sent before the algorithm and awaited after it.
+//! During a blocking call, no other PE can see when the data of values and slices moves. So mode
+//! All means only that no PE leaves before all have entered. That takes one barrier, after the
+//! algorithm, or none if every result depends on all contributions. Between two PEs it takes one
+//! signal, which is sent before the algorithm and awaited after it.
 
 use std::{future::Future, pin::Pin};
 

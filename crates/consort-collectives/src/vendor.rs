@@ -1,16 +1,16 @@
-//! A collective that the fabric itself has: in hardware, or in a vendor's library.
+//! A collective that the fabric provides: in hardware, or in a vendor's library.
 //!
-//! Idea: such a collective may use knowledge that this library lacks, such as a network's own
-//! trees. It is a candidate like any other, and tuning selects it where it is faster (the hardware
+//! Idea: such a collective may use knowledge that this library lacks, such as trees in the network.
+//! It is a candidate like any other, and tuning selects it if it is faster (the hardware
 //! collectives of Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.5 and 3.6). On a fabric
 //! over MPI it is the MPI library's collective.
 //!
-//! Protocol: one call on the callers' buffers. It needs elements and an operator that the library
-//! has too, and PEs among which the fabric has collectives; in two levels those may be the leaders
-//! of the nodes.
+//! Protocol: one call on the callers' buffers. The vendor's library must have the elements and the
+//! operator, and the fabric must have collectives among these PEs; in two levels they may be the
+//! leaders of the nodes.
 //!
-//! Cost: unknown. The model assumes twice the cost of a good algorithm, so this is selected only
-//! where it has been measured.
+//! Cost: unknown. The model assumes twice the cost of a good algorithm, so only a measurement
+//! selects this one.
 
 use consort_fabric::{
     CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, VendorCall, readable_type,

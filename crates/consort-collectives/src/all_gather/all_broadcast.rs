@@ -4,17 +4,17 @@
 //! and Yelick 2011, section 3.5). The target of the broadcast from root `s` is block `s` of every
 //! PE's target. Each broadcast has its own share of the inbox's lines.
 //!
-//! Protocol: a PE runs the broadcasts by the distance of their roots: first its own, then those of
-//! the PEs before it. So all PEs send their own blocks at once, and in turn `i` PE `r` is node `i`
-//! of the tree rooted at `r - i`. Its parent there is a node with a lower number, which forwards
-//! the block in an earlier turn, so PEs never wait in a cycle. This holds only if a send does not
-//! wait for its receiver. A send waits if the fabric does not buffer messages, or if the inbox has
-//! no room for all chunks of a block. In that case, all PEs run the broadcasts one after the other
-//! in rank order.
+//! Protocol: a PE runs the broadcasts in the order of the distance of their roots: first its own,
+//! then those of the PEs before it. So all PEs first send their own blocks, and in turn `i` PE `r`
+//! is node `i` of the tree rooted at `r - i`. Its parent in this tree is a node with a lower
+//! number, which forwards the block in an earlier turn, so PEs never wait in a cycle. This holds
+//! only if a send does not wait for its receiver. A send waits if the fabric does not buffer
+//! messages, or if the inbox has no room for all chunks of a block. In that case, all PEs run the
+//! broadcasts one after the other in rank order.
 //!
 //! Cost: each PE sends and receives `P - 1` messages, whatever the radix. The critical path is the
-//! depth of the tree. Radix 1 is `ring`. A radix of at least `P` is `flat`, whose estimate by the
-//! model is never higher. The composition is kept because the source describes it.
+//! depth of the tree. Radix 1 is `ring`, and a radix of at least `P` is `flat`. In the model,
+//! `flat` is never more expensive. The composition is kept because the source describes it.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, Local, MachineModel, Op, Query, Rank,

@@ -8,8 +8,8 @@
 //! end. Here blocks are received at their final places, and wrap around.
 //!
 //! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it does
-//! this for `d` from 1 to `k - 1`: it sends its first blocks to PE `r - d n`, as many as that PE
-//! still lacks, and receives the blocks after its own from PE `r + d n`. Then it has `k n` blocks.
+//! this for `d` from 1 to `k - 1`: it sends its first blocks to PE `r - d n`, but no more than that
+//! PE lacks, and receives the blocks after its own from PE `r + d n`. Then it has `k n` blocks.
 //!
 //! Cost: `log_k P` phases of `k - 1` messages, `P - 1` blocks.
 

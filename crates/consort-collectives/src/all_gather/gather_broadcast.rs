@@ -1,4 +1,4 @@
-//! Gather and broadcast: all blocks go to PE 0, and from there to all PEs.
+//! Gather and broadcast: all blocks go to PE 0, which sends them to all PEs.
 //!
 //! A composition of two parts, each by any algorithm of its collective (Bala et al. 1995, section
 //! 4.2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5), for example

@@ -6,11 +6,11 @@
 //! Protocol, for `P` even (`protocols/exchange`):
 //! 1. each PE exchanges its block with its partner, the PE with the same `r / 2`;
 //! 2. in rounds 1 to `P / 2 - 1` it exchanges two blocks, alternately with its neighbour on the
-//!    other side and with its partner: first the blocks of its own pair, then those of the round
-//!    before.
+//!    other side and with its partner: first the blocks of its own pair, then those that it
+//!    received in the round before.
 //!
-//! Cost: `P / 2` consecutive transfers, `P - 1` blocks. Every PE communicates with its neighbours
-//! only, and half as often as around a ring.
+//! Cost: `P / 2` consecutive transfers, `P - 1` blocks. Every PE communicates only with its
+//! neighbours, and half as often as around a ring.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 

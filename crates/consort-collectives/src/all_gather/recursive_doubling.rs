@@ -5,8 +5,8 @@
 //! operations in MPICH", section 4.1.
 //!
 //! Protocol, in rounds 0 to `log2 P - 1` (`protocols/exchange`), for `P` a power of two: PEs `r`
-//! and `r xor 2^i` exchange the `2^i` blocks that each has: those of the ranks that differ from its
-//! own rank in the lower `i` bits only.
+//! and `r xor 2^i` exchange the `2^i` blocks that each has. These are the blocks of the ranks that
+//! differ from its rank only in the lower `i` bits.
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks.
 

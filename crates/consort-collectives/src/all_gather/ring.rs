@@ -6,8 +6,8 @@
 //! Protocol, in rounds 0 to `P - 2` (`protocols/exchange`): send block `r - i` to PE `r + 1`,
 //! receive block `r - i - 1` from PE `r - 1`.
 //!
-//! Cost: `P - 1` consecutive transfers. Each block goes over every edge but one, and every PE
-//! communicates with its neighbours only.
+//! Cost: `P - 1` consecutive transfers. Each block goes over every edge except one, and every PE
+//! communicates only with its neighbours.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 

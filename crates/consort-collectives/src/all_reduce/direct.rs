@@ -1,7 +1,7 @@
 //! Direct all-reduce: every PE combines the contributions from all PEs' buffers.
 //!
-//! Idea: as in the reduction `direct`, contributions are not copied. Each PE does what the root of
-//! a reduction would do, all at the same time, so no result is sent back.
+//! Idea: as in the reduction `direct`, contributions are not copied. All PEs do the work of a
+//! reduction's root at the same time, so no result is sent back.
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others;

@@ -10,9 +10,9 @@
 //! Two PEs with one word each use a pairwise combine, like the pairwise exchange of the barrier
 //! `dissemination`. If the data is only a little longer, they use a pairwise exchange.
 //!
-//! Cost: one transfer, `P - 1` messages per PE. That is the cost of a scheme in which each PE
-//! writes its own line and reads all other lines. Here a PE waits for words in its own memory only,
-//! so each line has a copy at every PE (for 8 bytes, a short slot).
+//! Cost: one transfer, `P - 1` messages per PE. A scheme in which each PE writes one line and reads
+//! all others costs the same. Here a PE waits only for words in its own memory, so each line has a
+//! copy at every PE (for 8 bytes, a short slot).
 //!
 //! Source: a dissemination of radix `P`, which has the messages of a flat exchange (Nishtala,
 //! Zheng, Hargrove and Yelick 2011, section 3.4).

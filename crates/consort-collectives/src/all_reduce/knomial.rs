@@ -3,7 +3,7 @@
 //! `knomial` is composed of the reduction and the broadcast of that name (Bala et al. 1995, section
 //! 4.2, for radix 2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). `chain` is composed
 //! of the reduction of that name and the broadcast `pipelined` of radix 1. It is for long messages
-//! where buffers cannot be exposed.
+//! if buffers cannot be exposed.
 
 use consort_fabric::{Candidate, Query};
 

@@ -2,9 +2,9 @@
 //!
 //! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
 //! them. `pipelined` sends chunks up a tree, and down again at the same time. `direct` and `shared`
-//! work in the callers' buffers. The others are compositions. An operator need only be associative:
-//! if it is not commutative, all algorithms combine in rank order, except for `ring`, which
-//! refuses.
+//! work in the callers' buffers. The others are compositions. An operator need only be associative.
+//! If it is not commutative, all algorithms combine in rank order, except `ring`, which refuses the
+//! call.
 
 use consort_fabric::{Collective, Query};
 

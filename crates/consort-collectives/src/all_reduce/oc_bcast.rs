@@ -1,9 +1,8 @@
 //! All-reduce by OC-BCAST's scheme: gets from message buffers, up one tree and down another.
 //!
 //! A composition of the reduction `knomial_get` and the broadcast `oc_bcast`. Petrović 2015
-//! describes the pipelined one-sided scheme for the broadcast (section 3.1), and leaves other
-//! collectives open in its conclusion. In both parts long data goes in chunks, two of which fit a
-//! message buffer.
+//! describes the pipelined one-sided scheme only for the broadcast (section 3.1). In both parts
+//! long data goes in chunks, two of which fit a message buffer.
 //!
 //! The reduction's radix is `k + 1`, so that a PE has up to `k` children per digit. `chunk_bytes`
 //! is the chunk size of the broadcast; the reduction's chunks are half of the buffer.

@@ -2,25 +2,25 @@
 //! up.
 //!
 //! Idea: in a reduction followed by a broadcast, the whole result waits for its last chunk. Here PE
-//! 0 sends each chunk down as soon as it is combined, so that the two phases overlap. Sources: the
-//! chunks that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1, whose
-//! conclusion leaves other collectives open); overlapping phases are the Loose collectives of
-//! Nishtala and Yelick 2009, section 3, within one call.
+//! 0 sends each chunk down as soon as it is combined, so that the two phases overlap. Sources:
+//! OC-BCAST for chunks that use two buffers in turn (Petrović 2015, section 3.1.1); the Loose
+//! collectives of Nishtala and Yelick 2009, section 3, for overlapping phases, here within one
+//! call.
 //!
 //! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk `i
 //! - 2d` goes down as in the broadcast `pipelined`, because a chunk takes `2d` steps to the root
 //! and back. At the end the last `2d` chunks go down.
 //!
-//! PEs never wait in a circle. Suppose chunk `i` goes up through a PE of depth `d` at time `i - d`,
-//! and down at `i + d + 1/2`. Then each wait is for something earlier. A PE combines what its
-//! children, at depth `d + 1`, have sent. It sends when its parent has taken the chunk two before,
-//! at `i - 2 - (d - 1)`. It receives what its parent has sent. It sends down when its children have
-//! taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at `i - d`
-//! comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up. All of this requires
-//! sends that do not wait until the message is taken.
+//! PEs never wait in a cycle. Suppose chunk `i` goes up through a PE of depth `d` at time `i - d`,
+//! and down at `i + d + 1/2`. Then each wait is for an earlier event. A PE combines the data that
+//! its children, at depth `d + 1`, have sent. It sends up when its parent has taken chunk `i - 2`,
+//! at `i - 2 - (d - 1)`. It receives the data that its parent has sent. It sends down when its
+//! children have taken chunk `i - 2`, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at
+//! `i - d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up. All of this
+//! requires sends that do not wait until the message is taken.
 //!
-//! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of the two phases if messages
-//! move by themselves, or their sum if PEs copy them.
+//! Cost: `2 log_k P` chunks to fill the pipeline. Then it takes the longer of the two phases if
+//! messages move while PEs work, or their sum if PEs copy messages.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, MachineModel, Messages, Op, Query, Rank, Span, SyncModes,

@@ -2,8 +2,9 @@
 //! recursive doubling.
 //!
 //! Source: Rabenseifner 2004, "Optimization of collective reduction operations", section 4; Thakur,
-//! Rabenseifner and Gropp 2005, section 4.5. As there, neighbours are the first partners, so that
-//! each PE combines contributions of consecutive ranks, and each half of the data is a range.
+//! Rabenseifner and Gropp 2005, section 4.5. As in these papers, neighbours are the first partners,
+//! so that each PE combines contributions of consecutive ranks, and each half of the data is a
+//! range.
 //!
 //! Protocol (`protocols/exchange`), for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;

@@ -3,7 +3,7 @@
 //! A composition of two parts, each by any algorithm of its collective (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5), for example
 //! `reduce_broadcast(knomial_get(largest_first=0,radix=4),direct)`. `flat`, `knomial`, `chain` and
-//! `oc_bcast` are such pairs too, with the parameters of a single algorithm.
+//! `oc_bcast` are also such pairs, but have the parameters of a single algorithm.
 
 use consort_fabric::{Collective, Query};
 

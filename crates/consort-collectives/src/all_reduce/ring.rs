@@ -11,11 +11,11 @@
 //! 2. in another `P - 1` rounds forward combined blocks in the same way, from `r + 1` down, and
 //!    keep the received blocks.
 //!
-//! A block is sent or combined before the result is written over it, so the algorithm works in
-//! place.
+//! A PE sends or combines a block before it overwrites the block with the result, so the algorithm
+//! works in place.
 //!
 //! Cost: `2 (P - 1)` consecutive transfers, and `2 (P - 1) / P` of the data through a PE, which is
-//! the minimum. Every PE communicates with its neighbours only.
+//! the minimum. Every PE communicates only with its neighbours.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Span};
 

@@ -2,13 +2,13 @@
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 3, with the `k - 1` ports used one
-//! after the other. Its first and last phases, which shift all blocks, are left out. Instead, a
-//! block whose total distance is `i` is stored, from its first stop on, at the final place of the
-//! block from the PE `i` ranks before.
+//! after the other. The paper's first and last phases, which shift all blocks, are left out.
+//! Instead, from its first stop on, a block whose total distance is `i` is stored at the final
+//! place of the block from the PE `i` ranks before.
 //!
 //! Protocol (`protocols/exchange`), for each digit of the distances from 1 to `P - 1` in base `k`,
-//! lowest first, and each nonzero value `d` of the digit: all blocks whose distance has this digit
-//! move `d` times the digit's weight, packed into one message.
+//! lowest first, and each nonzero value `d` of the digit: all blocks whose distance has the value
+//! `d` in this digit move `d` times the digit's weight, packed into one message.
 //!
 //! Cost: `(k - 1) log_k P` transfers of up to `P / k` blocks each, which are packed and unpacked.
 //! For short blocks among many PEs.

@@ -6,8 +6,8 @@
 //! Protocol (`protocols/exchange`): for each distance `d`, send block `r + d` to PE `r + d`, and
 //! receive a block from PE `r - d`. All sends come before all receives.
 //!
-//! Cost: one transfer, `P - 1` messages per PE. It refuses if the inbox has no room for all
-//! messages, or if a send waits for its receiver; `pairwise` serves these cases.
+//! Cost: one transfer, `P - 1` messages per PE. It refuses calls if the inbox has no room for all
+//! messages, or if a send waits for its receiver; `pairwise` serves these calls.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 

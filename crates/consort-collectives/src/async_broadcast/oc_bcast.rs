@@ -11,18 +11,18 @@
 //!    buffer is free again when all children have acknowledged;
 //! 2. otherwise it gets the chunk into memory, acknowledges it, and queues it if it has children.
 //!
-//! Invariants: a PE sends one chunk at a time, the chunks of a source in the source's order, and no
-//! chunk overtakes another in the queue. So the messages of a source arrive at every PE once and in
-//! order. Anything else is a fault of the machine and panics.
+//! Invariants: a PE sends one chunk at a time; it sends the chunks of a source in the source's
+//! order; and no chunk overtakes another in the queue. So the messages of a source arrive at every
+//! PE once and in order. If not, the machine is faulty, and the algorithm panics.
 //!
 //! The published algorithm livelocks under endless load. A PE's own chunk waits until the queue is
-//! empty, which never happens; and interrupts have priority over acknowledgements, which are
-//! therefore never seen. [`Variant::Fair`] avoids both: own and queued chunks alternate, and
-//! acknowledgements are checked before each interrupt. As printed, even a PE without children first
-//! gets a chunk into its buffer. Then it copies twice, and PEs that send nothing receive at a lower
-//! rate than those whose buffer is in use. The thesis' measured throughput (Figure 3.4) shows no
-//! such difference, so the fair variant does not do that. Neither variant bounds the memory for
-//! received chunks.
+//! empty, which never happens. And interrupts have priority over acknowledgements, so a PE never
+//! sees these. [`Variant::Fair`] avoids both: own and queued chunks alternate, and acknowledgements
+//! are checked before each interrupt. As printed, even a PE without children first gets a chunk
+//! into its buffer. Then it copies twice, and PEs that send nothing receive at a lower rate than
+//! PEs whose buffer is in use. The thesis' measured throughput (Figure 3.4) shows no such
+//! difference, so the fair variant skips this step. Neither variant bounds the memory for received
+//! chunks.
 //!
 //! Cost: that of the synchronous algorithm, with one interrupt per level instead of `log2 k` flags.
 

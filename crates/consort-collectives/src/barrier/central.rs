@@ -1,9 +1,9 @@
 //! Central barrier: PEs count their arrivals, and the last one to arrive releases the others.
 //!
 //! Idea: the sense-reversing barrier of Mellor-Crummey and Scott 1991, section 3.1, with the
-//! counter at PE 0. Two things differ. The call's number replaces the sense. And each PE waits on
-//! its own word instead of a shared word, because a fabric need not offer waits on a peer's memory;
-//! so the release is `P - 1` signals.
+//! counter at PE 0. There are two differences. The call's number replaces the sense. And each PE
+//! waits on its own word instead of a shared word, because a fabric need not offer waits on a
+//! peer's memory. So the release is `P - 1` signals.
 //!
 //! Protocol: add 1 to the counter; the PE that finds `P - 1` resets it to 0 and signals the others,
 //! which wait in channel 0.

@@ -6,12 +6,11 @@
 //! (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2).
 //!
 //! Protocol:
-//! 1. the root exposes its source to each PE (exposure 0), each attaches it;
+//! 1. the root exposes its source to each PE (exposure 0), and each attaches it;
 //! 2. each gets the whole message into its target, and detaches the buffer;
 //! 3. the root leaves when all PEs have detached it. In symmetric memory with exit mode None, the
-//!    root exposes nothing: it signals that it has entered, and leaves. It does so in all entry
-//!    modes. The other `direct` algorithms, among more than two PEs, have such a signal in mode
-//!    Mine only.
+//!    root exposes nothing: it signals that it has entered, and leaves, in all entry modes. Among
+//!    more than two PEs, the other `direct` algorithms have such a signal only in mode Mine.
 //!
 //! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 

@@ -1,16 +1,16 @@
 //! Broadcasts down a tree: `flat`, `knomial` and `pipelined`.
 //!
-//! Idea: every PE that has the message forwards it. In a k-nomial tree, the number of PEs that have
-//! it grows by a factor of `k` in each round (Nishtala and Yelick 2009, section 2.2). In a k-ary
-//! tree, a PE forwards chunk `i` while chunk `i + 1` arrives, so that all levels of the tree work
-//! at once (Petrović 2015, section 3.1.1).
+//! Idea: every PE that has the message forwards it. In a k-nomial tree, the number of PEs with the
+//! message grows by a factor of `k` in each round (Nishtala and Yelick 2009, section 2.2). In a
+//! k-ary tree, a PE forwards chunk `i` while chunk `i + 1` arrives, so that all levels of the tree
+//! work at once (Petrović 2015, section 3.1.1).
 //!
 //! Protocol, for each chunk: receive it from the parent into the target; send it to each child
 //! (`protocols/stream`). The last child comes first: in a k-nomial tree, it has the largest
 //! subtree.
 //!
-//! Cost: `P - 1` messages, and the depth of the tree on the critical path. In chunks: the depth to
-//! fill the pipeline, then `k` times the message.
+//! Cost: `P - 1` messages, and the depth of the tree on the critical path. With chunks: the depth
+//! to fill the pipeline, then `k` times the message.
 
 use std::marker::PhantomData;
 

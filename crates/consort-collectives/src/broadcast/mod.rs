@@ -1,11 +1,11 @@
 //! The registry of broadcasts, which copy the root's data to every PE.
 //!
 //! `flat`, `knomial` and `pipelined` (file `knomial`) send chunks down trees of different shapes.
-//! `knomial_put` puts the data where it belongs. In `knomial_rendezvous`, children get the data
-//! from their parents. `scatter_allgather` sends slices down a tree and around a ring. `oc_bcast`
-//! gets chunks from message buffer to message buffer. The algorithms in `two_sided` are those of
-//! RCCE_comm, with sends that wait for their receivers. `direct` and `shared` copy between the
-//! callers' buffers.
+//! `knomial_put` puts the data directly into the targets. In `knomial_rendezvous`, children get the
+//! data from their parents. `scatter_allgather` sends slices down a tree and around a ring.
+//! `oc_bcast` gets chunks from message buffer to message buffer. The algorithms in `two_sided` are
+//! those of RCCE_comm, with sends that wait for their receivers. `direct` and `shared` copy between
+//! the callers' buffers.
 
 use crate::{Vendor, algorithm::registry};
 

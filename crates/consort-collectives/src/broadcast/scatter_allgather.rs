@@ -1,8 +1,8 @@
 //! Scatter-allgather: each PE receives a slice of the message, and then all PEs gather all slices.
 //!
-//! Idea: for a long message, the inner PEs of a tree send all of it several times. Here no PE sends
-//! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts
-//! 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
+//! Idea: the inner PEs of a tree send a long message several times. Here no PE sends more than
+//! about twice the length of the message. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and
+//! Watts 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
 //!
 //! Protocol, with ranks relative to the root; slice `i` belongs to PE `i`:
 //! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs,
@@ -11,9 +11,9 @@
 //!    slice `i + r` to its left neighbour, PE `i - 1`, and receives slice `i + 1 + r` from its
 //!    right one. The root receives nothing, because it has all slices.
 //!
-//! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd
-//! ones receive first, chunk by chunk. So if a send waits for its receiver, half of the PEs send at
-//! a time instead of one after the other. PEs never wait in a cycle, because the root waits for no
+//! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd PEs
+//! receive first, chunk by chunk. So if a send waits for its receiver, half of the PEs send at a
+//! time instead of one after the other. PEs never wait in a cycle, because the root waits for no
 //! other PE's chunk.
 //!
 //! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` of the

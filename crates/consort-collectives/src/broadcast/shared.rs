@@ -3,16 +3,16 @@
 //! Idea: a core that pulls a buffer which another core has just written is limited by the line
 //! transfers. Two cores, one pulling and one pushing, copy faster. The receiver takes chunks from
 //! the front and the root from the back until they meet. So a late or slow PE takes fewer chunks,
-//! and in a row of calls each PE finds in its cache the data that it copied before. One-sided get
-//! and put as in Nishtala and Yelick 2009, section 1; taking from two ends as in Chase and Lev
-//! 2005.
+//! and in successive calls each PE finds in its cache the data that it copied before. Sources:
+//! Nishtala and Yelick 2009, section 1, for one-sided get and put; Chase and Lev 2005 for taking
+//! from two ends.
 //!
 //! Protocol:
-//! 1. the root exposes its source to each PE, each exposes its target to the root (exposure 0);
+//! 1. the root exposes its source to each PE, and each exposes its target to the root (exposure 0);
 //! 2. both count their chunks in the two halves of one counter at the receiver. Until the halves
 //!    meet, the receiver gets the next chunk from the front, and the root puts the next one from
-//!    the back. A PE that has taken half of the chunks yields once, because the other PE may be
-//!    computing in its program and has the data of its half in its cache;
+//!    the back. A PE that has taken half of the chunks yields once: the other PE may still compute,
+//!    and its cache has the data of the other half;
 //! 3. both detach their buffers, the root after a fence. When its target is detached, the receiver
 //!    resets the counter to 0.
 //!

@@ -6,14 +6,14 @@
 //!
 //! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
 //! (`rank_math/halving`): the whole message, or the slices of that half. In the second algorithm,
-//! each PE then does this `P - 1` times: it sends a slice to its left neighbour, first its own and
-//! then the one that it has received, and receives one from the right (`rank_math/slices`). The
-//! messages are those of `protocols/two_sided`. Even PEs send first, odd ones receive first. PEs
-//! never wait in a cycle, because no PE sends to the root.
+//! each PE then does this `P - 1` times: it sends a slice to its left neighbour, first its own
+//! slice and then the one that it received last, and receives a slice from its right neighbour
+//! (`rank_math/slices`). The messages are those of `protocols/two_sided`. Even PEs send first, odd
+//! PEs receive first. PEs never wait in a cycle, because no PE sends to the root.
 //!
-//! Cost: `log2 P` messages one after the other. In the second algorithm, these carry fewer and
-//! fewer slices, and `2 (P - 1)` messages of one slice follow, because a PE sends and receives in
-//! turn.
+//! Cost: `log2 P` messages one after the other. In the second algorithm, each of these carries half
+//! as many slices as the previous one. Then `2 (P - 1)` messages of one slice follow, because a PE
+//! sends and receives in turn.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Parts by any algorithm of their collectives.
+//! Parts of compositions, each with any algorithm of its collective.
 
 use consort_fabric::{Candidate, Collective, Fabric, Op, Place};
 

@@ -1,8 +1,8 @@
 //! Open compositions: two parts, each by any algorithm of its collective.
 //!
 //! The candidate names the parts' algorithms, as in `reduce_broadcast(knomial(radix=4),flat)`, or
-//! none to select the default ones (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The
-//! tuner varies each part, and adds the combination of the best ones.
+//! none to select the defaults (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The tuner
+//! varies each part, and then tries the combination of the best parts.
 
 use std::{hash::Hash, marker::PhantomData};
 

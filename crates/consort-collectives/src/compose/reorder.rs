@@ -1,8 +1,8 @@
 //! Reordering the blocks of a PE, between two parts of a call.
 //!
-//! Within one buffer, blocks follow the cycles of the permutation, and one block of each cycle goes
-//! through spare memory (Windley, "Transposing matrices in a digital computer", 1959). Between two
-//! buffers, each block is copied to its place. If a block is longer than the spare memory, all
+//! Within one buffer, blocks move along the cycles of the permutation, and one block of each cycle
+//! is kept in spare memory (Windley, "Transposing matrices in a digital computer", 1959). Between
+//! two buffers, each block is copied to its place. If a block is longer than the spare memory, all
 //! blocks are moved piece by piece.
 
 use consort_fabric::{Local, Op, Span};

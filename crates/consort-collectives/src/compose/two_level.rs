@@ -1,11 +1,11 @@
 //! Two levels: up inside each node, across between nodes, down inside each node.
 //!
-//! Messages inside a node cost less than those between nodes, and the PEs of a node share its
-//! connection. So one PE of each node, its *leader*, communicates for it: the PE with the root's
-//! place on its node, or the first. The candidate names the parts' algorithms, as in
-//! `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the default ones. Each part
-//! may be any algorithm of its collective, and runs unchanged over a fabric of its PEs (`Sub`). If
-//! all PEs share memory, nodes are the last-level caches.
+//! Messages inside a node cost less than messages between nodes, and the PEs of a node share its
+//! connection. So one PE of each node, its *leader*, communicates for it: the PE at the same place
+//! on its node as the root on the root's node, or the first PE. The candidate names the parts'
+//! algorithms, as in `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the default
+//! ones. Each part may be any algorithm of its collective, and runs unchanged over a fabric of its
+//! PEs (`Sub`). If all PEs share memory, nodes are the last-level caches.
 //!
 //! | | up | across | down |
 //! | --- | --- | --- | --- |
@@ -19,15 +19,15 @@
 //! | all-reduce | reduce | all-reduce | broadcast |
 //! | reduce-scatter | reduce | reduce-scatter | scatter |
 //!
-//! If parts gather or scatter, the blocks of a node go across as one, and all nodes must have the
-//! same number of PEs. If this order is not that of the ranks, leaders reorder the blocks before
-//! and after. In an all-gather, and in an all-reduce of more than half of the scratch memory, data
-//! that has gone up lies in the leader's target. Otherwise it lies at the end of the accumulator,
-//! and data to be scattered down at the end of the memory for incoming messages: both fit there,
-//! and move by messages only. On `Nodes::InTurn`, operators must be commutative.
+//! If parts gather or scatter, the blocks of a node go across as one block, and all nodes must have
+//! the same number of PEs. If this is not the order of ranks, leaders reorder the blocks before and
+//! after. In an all-gather, and in an all-reduce of more than half of the scratch memory, data that
+//! has gone up is in the leader's target. Otherwise it is at the end of the accumulator, and data
+//! to be scattered down is at the end of the memory for incoming messages: both fit, and move only
+//! by messages. On `Nodes::InTurn`, operators must be commutative.
 //!
-//! The parts share the call: each has a third of the inbox, and its own counters. The first has the
-//! caller's entry mode and the last its exit mode; between them, a PE's buffers are its own.
+//! The parts share the call: each has a third of the inbox, and separate counters. The first has
+//! the caller's entry mode, the last its exit mode. In between, only a PE itself uses its buffers.
 
 use std::{future::Future, hash::Hash, marker::PhantomData, pin::Pin};
 

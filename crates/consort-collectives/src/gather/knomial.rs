@@ -4,8 +4,8 @@
 //! `knomial`. Radix 1 is the chain.
 //!
 //! Protocol (`protocols/exchange`): copy this PE's block into scratch memory; receive the blocks of
-//! each child's subtree next to it, the smallest subtree first; send all of them to the parent. The
-//! root receives them in its target, and a leaf sends its block from its source.
+//! each child's subtree next to it, the smallest subtree first; send all these blocks to the
+//! parent. The root receives blocks in its target, and a leaf sends its block from its source.
 //!
 //! Cost: the depth of the tree in transfers. The root receives `P - 1` blocks in few messages. The
 //! blocks that a PE forwards must fit its scratch memory.

@@ -1,11 +1,10 @@
-//! Rounds: in each, a PE may send to one PE and may receive from one, the same or another.
+//! Rounds: in each round, a PE may send to one PE and receive from one PE, the same or another.
 //!
-//! An algorithm describes by rank arithmetic what a PE sends and receives in each round
-//! ([`Round`]), once for many calls. A call executes the rounds ([`Rounds::run`]): it divides
-//! messages into chunks, numbers the chunks, gives credits to senders, and orders operations so
-//! that PEs never wait in a cycle. The rounds are the synchronous ones of Bruck et al. 1997,
-//! section 1. The flow control is double buffering (Petrović 2015, section 3.1.1), with any number
-//! of buffers.
+//! An algorithm computes by rank arithmetic the messages of a PE in each round ([`Round`]), once
+//! for many calls. A call executes the rounds ([`Rounds::run`]): it divides messages into chunks,
+//! numbers the chunks, gives credits to senders, and orders operations so that PEs never wait in a
+//! cycle. The rounds are the synchronous ones of Bruck et al. 1997, section 1. The flow control is
+//! double buffering (Petrović 2015, section 3.1.1), with any number of buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
 //! message by message. Chunk `i` uses buffer `i mod N` of its inbox:
@@ -16,7 +15,7 @@
 //! | sends into buffer `i mod N` | takes chunk `i` |
 //!
 //! So a call that fits the inbox needs no credits. A PE that receives nothing in a round skips the
-//! round's numbers, so that all PEs number alike; a skipped number counts as taken.
+//! round's numbers, so that all PEs use the same numbers. A skipped number counts as taken.
 //!
 //! Within a round, a PE alternates sends and receives, chunk by chunk, so PEs never wait in a
 //! cycle. If a send waits for its receiver, some PEs must receive first; see [`sends_first`].

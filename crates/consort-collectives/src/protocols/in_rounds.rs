@@ -1,4 +1,4 @@
-//! Algorithms whose protocol is rounds of an exchange.
+//! Algorithms whose protocol consists of the rounds of an exchange.
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 

@@ -3,8 +3,8 @@
 //!
 //! In OC-BCAST chunks go from message buffer to message buffer, and a buffer holds two chunks
 //! (Petrović 2015, section 3.1). Here each chunk belongs to one PE, and passes only through the PEs
-//! between that PE and the root. The PEs below a PE are ordered level by level. In this order, the
-//! PEs below each child are in that child's own order, so all PEs identify chunks by counting.
+//! between that PE and the root. A PE orders the PEs below it level by level. If it leaves out all
+//! but the PEs below one child, it gets that child's order. So all PEs identify chunks by counting.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span, Step};
 

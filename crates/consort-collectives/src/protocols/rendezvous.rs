@@ -10,9 +10,9 @@
 //! | exit Mine | the users signal the owner that they are done; otherwise it does not wait |
 //!
 //! With mode None no PE waits, and with All a barrier synchronizes. But in a team of two, a barrier
-//! is one signal, and the data must synchronize the other direction: downwards, the root signals
-//! that it has entered; upwards, the other PE signals that it is done. The root is the owner in
-//! both cases.
+//! is one signal, so the data must synchronize the other direction. If data goes down, the root
+//! signals that it has entered; if data goes up, the other PE signals that it is done. The root is
+//! the owner in both cases.
 
 use consort_fabric::{
     Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,

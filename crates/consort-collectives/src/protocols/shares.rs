@@ -6,8 +6,8 @@
 //! | `blocks` | the blocks of this PE's share |
 //! | `detach` | detaches all buffers after a fence, and waits until all its own are detached |
 //!
-//! In place, the target is also the source, and it is exposed once: only one PE reads and writes a
-//! given share of all buffers.
+//! In place, the target is also the source, and it is exposed once. This is safe, because only one
+//! PE reads and writes a given share of all buffers.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous, Span,

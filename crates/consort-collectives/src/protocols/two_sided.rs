@@ -10,10 +10,10 @@
 //! | waits | gets the piece from the sender's buffer to its memory |
 //! | | sets the sender's flag |
 //!
-//! Both are synchronous: a send ends when the receiver has the message. So PEs that all send first
-//! wait for each other forever; an algorithm must make its PEs send and receive in turn.
+//! Both are synchronous: a send ends when the receiver has the message. If all PEs send first, they
+//! wait for each other forever, so an algorithm must make its PEs send and receive in turn.
 //!
-//! Cost of a piece: a copy into the buffer, a get out of it, and two signals, one after the other.
+//! Cost of a piece: a copy into the buffer, a get from it, and two signals, one after the other.
 
 use consort_fabric::{Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step};
 

@@ -6,7 +6,7 @@
 //! fails if the two lengths differ. An empty block is exposed too, because a PE that expects a
 //! longer one would wait forever.
 //!
-//! A plan thus does not depend on lengths, and serves calls with any lengths.
+//! So a plan does not depend on lengths, and serves calls with any lengths.
 
 use consort_fabric::{Capabilities, Local, MachineModel, Op, Place, Query, Rank, Rendezvous, Span};
 

@@ -1,7 +1,7 @@
 //! The rounds of dissemination: in round `i` of radix `k`, PE `r` signals `r + d k^i` for each
 //! digit `d` from 1 to `k - 1`, and waits for `r - d k^i`, all modulo the number of PEs.
 //!
-//! After `ceil(log_k P)` rounds every PE has been signalled by every other PE, directly or not
+//! After `ceil(log_k P)` rounds every PE has a signal from every other PE, directly or not
 //! (Hensgen, Finkel and Manber 1988, for radix 2).
 
 use consort_fabric::Rank;

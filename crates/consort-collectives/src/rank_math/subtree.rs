@@ -1,8 +1,8 @@
 //! Blocks of a whole subtree in one message, for scatter and gather over k-nomial trees.
 //!
-//! A subtree of a k-nomial tree is a range of nodes, which are ranks relative to the root (Nishtala
-//! and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994, for the binomial one as a
-//! scatter). So its blocks are contiguous, or in two parts if ranks wrap around.
+//! A subtree of a k-nomial tree is a range of nodes, which are ranks relative to the root. (The
+//! trees are those of Nishtala and Yelick 2009, section 2.2; Barnett et al. 1994 scatter along the
+//! binomial tree.) So its blocks are contiguous, or in two parts if ranks wrap around.
 
 use std::ops::Range;
 

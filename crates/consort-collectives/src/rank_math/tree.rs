@@ -1,9 +1,10 @@
 //! Trees over the ranks of a team: flat, chain, k-nomial and k-ary.
 //!
-//! Nodes are *relative* ranks, counted from the root. In a k-nomial tree, write a node in base `k`:
-//! its parent clears the lowest nonzero digit, and its children set one digit below that. So each
-//! subtree is a range of consecutive nodes, which allows a reduction to combine in rank order.
-//! Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
+//! Nodes are *relative* ranks, counted from the root. In a k-nomial tree, write a node in base `k`.
+//! Its parent has 0 in place of the lowest nonzero digit, and each child has a nonzero value in one
+//! digit below that digit. So each subtree is a range of consecutive nodes, which allows a
+//! reduction to combine in rank order. Radix 1 is the chain (Nishtala and Yelick 2009, section
+//! 2.2).
 
 use consort_fabric::Rank;
 

@@ -11,10 +11,10 @@
 //! 3. the root detaches all sources.
 //!
 //! In symmetric memory, PEs that may leave early (exit None) expose nothing: with entry Mine they
-//! signal that they have entered, and leave. Without mode Mine there are no signals at all. Once
-//! the root has entered, data may move, because of entry None or because all PEs have entered
-//! (entry All). PEs leave at once (exit None), or wait for all in a barrier (exit All). (In a team
-//! of two, a barrier is one signal, so the signals of the other modes are needed.)
+//! signal that they have entered, and leave. Without mode Mine there are no signals. Data may move
+//! once the root has entered, because of entry None, or because all PEs have then entered (entry
+//! All). PEs leave immediately (exit None), or wait for all in a barrier (exit All). (In a team of
+//! two, a barrier is one signal, so the signals of mode Mine are also needed.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 

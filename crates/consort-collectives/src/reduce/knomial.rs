@@ -3,7 +3,7 @@
 //! Idea: a PE combines the results of its children's subtrees with its own contribution, the
 //! smallest subtree first, and sends the result to its parent (Nishtala and Yelick 2009, sections
 //! 2.2 and 4.1). Along a chain all PEs work at once, chunk by chunk, and no PE has more than one
-//! child: the best tree for a row of Loose reductions.
+//! child. So a chain is the best tree for successive Loose reductions.
 //!
 //! Protocol, for each chunk: combine the data of the children before this PE, this PE's
 //! contribution, and the data of the children after it, in this order; send the result to the
@@ -12,8 +12,8 @@
 //! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
 //! sends the result to the root. The root waits for each chunk of the result before it continues,
-//! so chunks do not follow each other closely. A flat tree, and so any tree of two PEs, keeps the
-//! order whatever its root.
+//! so chunks do not follow each other closely. A flat tree, and therefore any tree of two PEs,
+//! keeps the order with any root.
 //!
 //! Cost: `P - 1` messages. Combinations at the root: `(k - 1) log_k P`; `P - 1` in a flat tree. In
 //! a chain, `P - 1` chunks fill the pipeline, and then one message passes.

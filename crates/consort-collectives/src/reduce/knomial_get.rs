@@ -1,25 +1,25 @@
 //! Reduction up a k-nomial tree, where parents get from their children's message buffers.
 //!
 //! Idea: a PE combines in its own buffer, and its parent reads that buffer and combines in the same
-//! pass, without a copy in between. Radix 1 is the chain, where a PE combines its contribution with
-//! its child's result in one pass. In other trees it first copies its contribution, while it would
-//! wait for its children. Source: Nishtala and Yelick 2009, sections 2.2 and 4; and the reverse of
-//! OC-BCAST (Petrović 2015, whose conclusion leaves this open): a message longer than the buffer
-//! goes up in chunks, two of which fit the buffer.
+//! pass, without a copy in between. Radix 1 is the chain, in which a PE combines its contribution
+//! with its child's result in one pass. In other trees a PE first copies its contribution, in the
+//! time in which it would wait for its children. Source: Nishtala and Yelick 2009, sections 2.2 and
+//! 4; and the reverse of OC-BCAST (Petrović 2015 describes only the broadcast): a message longer
+//! than the buffer goes up in chunks, two of which fit the buffer.
 //!
 //! Protocol, for each chunk:
 //! 1. from chunk 2 on, wait until the parent has taken chunk `i - 2`, whose place chunk `i` takes;
 //! 2. copy the contribution into this PE's buffer, or at the root into the target (in a chain only
 //!    the last PE does; see above);
-//! 3. for each child, when it signals that it is ready: combine with its buffer in one pass, and
-//!    signal that its buffer is taken;
+//! 3. for each child, when it signals that it is ready: combine its buffer with this PE's in one
+//!    pass, and signal that its buffer is taken;
 //! 4. signal the parent. At the end, wait until it signals that the last chunk is taken.
 //!
-//! The largest subtree may come first. Its pass then does not wait for those of the smaller ones,
-//! but theirs wait for it; which is faster depends on the machine and the modes. If the operator is
-//! not commutative, the smallest comes first, and the tree is rooted at PE 0, from whose buffer the
-//! root gets the result. The root waits for each chunk of the result before it continues, so chunks
-//! do not follow each other closely.
+//! The largest subtree may come first. Then its pass does not wait for the passes of the smaller
+//! subtrees, but theirs wait for it. Which order is faster depends on the machine and the modes. If
+//! the operator is not commutative, the smallest subtree comes first, and the tree is rooted at PE
+//! 0; the root gets the result from the buffer of PE 0. The root waits for each chunk of the result
+//! before it continues, so chunks do not follow each other closely.
 //!
 //! Cost of the first chunk: a copy, and the passes on the longest path through the tree. Cost of
 //! each further chunk: a copy and the passes of a PE. A PE's call lasts until its parent has taken

@@ -2,8 +2,8 @@
 //!
 //! `flat`, `knomial`, `chain` and `pipelined` (file `knomial`) send chunks up trees of different
 //! shapes. `knomial_get` combines from message buffers, up a tree. `direct` and `shared` combine
-//! from the callers' buffers. An operator need only be associative: if it is not commutative, all
-//! algorithms combine in rank order, or refuse.
+//! from the callers' buffers. An operator need only be associative. If it is not commutative, all
+//! algorithms combine in rank order, or refuse the call.
 
 use crate::{Vendor, algorithm::registry};
 

@@ -15,8 +15,8 @@
 //!
 //! Cost: `(P - 1) / P` passes over the message per PE, `(P + 1) (P - 1)` exposed buffers.
 //!
-//! In place, the root's target is also its source, and it is exposed once: only the PE that drew a
-//! chunk reads and writes that chunk of it.
+//! In place, the root's target is also its source, and it is exposed once. This is safe, because
+//! only the PE that drew a chunk reads and writes that chunk.
 
 use consort_fabric::{
     CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous,

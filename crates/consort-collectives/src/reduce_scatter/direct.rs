@@ -1,7 +1,8 @@
 //! Direct reduce-scatter: every PE combines its block from all PEs' buffers.
 //!
 //! Idea: the first half of the all-reduce `shared` (Rabenseifner 2004, "Optimization of collective
-//! reduction operations", without messages): a block that one PE combines need not be copied.
+//! reduction operations", without messages). One PE combines each block, so contributions need not
+//! be copied.
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others;

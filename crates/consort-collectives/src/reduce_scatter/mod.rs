@@ -1,6 +1,6 @@
 //! The registry of reduce-scatters, which combine block `i` of every PE on PE `i`.
 //!
-//! An operator need only be associative: if it is not commutative, all algorithms combine in rank
+//! An operator need only be associative. If it is not commutative, all algorithms combine in rank
 //! order.
 
 use consort_fabric::CallSpec;

@@ -2,15 +2,15 @@
 //! that they keep.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.4. There the furthest partners come first, which requires a
-//! commutative operator. For other operators, neighbours come first here, then PEs twice as far
-//! away, and so on: a PE then combines contributions of consecutive ranks, and the blocks that it
-//! keeps are not contiguous.
+//! operations in MPICH", section 4.4. In this paper the furthest partners come first, which
+//! requires a commutative operator. For other operators, neighbours come first here, then PEs twice
+//! as far away, and so on. A PE then combines contributions of consecutive ranks, and the blocks
+//! that it keeps are not contiguous.
 //!
 //! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, highest
-//! first (lowest first if the operator is not commutative): send those kept blocks whose numbers
-//! differ from this PE's rank in the bit to the PE whose rank differs in it; receive its
-//! contributions to the other kept blocks, and combine them.
+//! first (lowest first if the operator is not commutative): the partner is the PE whose rank
+//! differs in this bit. Send to it those kept blocks whose numbers differ from this PE's rank in
+//! the bit; receive its contributions to the other kept blocks, and combine them.
 //!
 //! Scratch memory holds partial results of half of the blocks; if necessary, only a piece of each
 //! block at a time.

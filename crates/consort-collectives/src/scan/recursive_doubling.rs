@@ -9,9 +9,9 @@
 //! 2. receive the partial result of the PE `d` before this one, if there is one, and combine it
 //!    with this PE's.
 //!
-//! The result of an exclusive scan lacks the PE's own block, and is combined separately. If a send
-//! waits for its receiver, PEs of even `rank / d` send first and the others receive first. Messages
-//! go in chunks over two buffers per round (`protocols/stream`).
+//! The result of an exclusive scan does not include the PE's own block, so it is combined
+//! separately. If a send waits for its receiver, PEs of even `rank / d` send first and the others
+//! receive first. Messages go in chunks over two buffers per round (`protocols/stream`).
 //!
 //! Cost: `log2 P` transfers, at most `log2 P` messages per PE.
 

@@ -1,10 +1,10 @@
 //! Shared scan: each PE scans its share of all PEs' data.
 //!
-//! Idea: as in the all-reduce `shared`, each PE does all the work on a part of the data. A PE goes
-//! over its share of all contributions in rank order, and puts each partial result into the memory
-//! of the PE whose result it is. So no PE waits for another's result, and all do the same amount of
-//! work (the design over a shared address space of Hashmi, Chakraborty, Bayatpour, Subramoni and
-//! Panda 2018, which has reductions only).
+//! Idea: as in the all-reduce `shared`, each PE does all the work on a part of the data. A PE
+//! combines its share of all contributions in rank order, and puts each partial result into the
+//! target of the PE to which the result belongs. So no PE waits for another's result, and all do
+//! the same amount of work (the design over a shared address space of Hashmi, Chakraborty,
+//! Bayatpour, Subramoni and Panda 2018, which has reductions only).
 //!
 //! Protocol (`protocols/shares`):
 //! 1. each PE exposes its source and its target to all others;

@@ -1,9 +1,9 @@
 //! Scatters down a tree: `flat` and `knomial`. A PE sends each child the blocks of the child's
 //! subtree.
 //!
-//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994 for the
-//! binomial one as a scatter. A subtree is a range of nodes, which are ranks relative to the root.
-//! So its blocks are contiguous, or in two parts if the ranks wrap around. Radix 1 is the chain.
+//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994 for a scatter
+//! along the binomial tree. A subtree is a range of nodes, which are ranks relative to the root. So
+//! its blocks are contiguous, or in two parts if the ranks wrap around. Radix 1 is the chain.
 //!
 //! Protocol (`protocols/exchange`): receive the blocks of this PE's subtree into scratch memory, or
 //! as a leaf into the target; send each child the blocks of its subtree, the largest first; copy

@@ -9,14 +9,14 @@
 //! Protocol, for each chunk of each block of this PE's subtree (`protocols/relay`); the chunks for
 //! other PEs are numbered from 0:
 //! 1. from chunk 2 on, wait until chunk `i - 2` is taken, whose place chunk `i` takes;
-//! 2. the root copies the chunk into its buffer. Other PEs wait until the parent has it, get it
-//!    into their buffer, or into the target if it is for them, and signal the parent;
+//! 2. the root copies the chunk into its buffer. Other PEs wait until the parent has the chunk, get
+//!    it into their buffer, or into the target if it is for them, and signal the parent;
 //! 3. notify the child on its route.
 //!
 //! At the end, wait until the last two chunks are taken.
 //!
-//! Cost: `P - 1` blocks through the root's buffer; through any other PE's, one block for each PE
-//! below it.
+//! Cost: `P - 1` blocks through the root's buffer. Through the buffer of another PE goes one block
+//! for each PE below it.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,

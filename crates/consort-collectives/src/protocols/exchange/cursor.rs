@@ -1,10 +1,10 @@
 //! The rounds of a call, and its cursor: its position among them and the next operation.
 //!
-//! A plan stores rounds, whose messages are spans of any length. A call goes through the rounds,
-//! and cuts each message into chunks when it reaches the message. So the length of messages affects
-//! neither the memory of a plan nor the time to create or refuse it. Operations are generated one
-//! chunk at a time, in memory that is reused for the next chunk. If no message is divided, the plan
-//! generates all operations once.
+//! A plan stores rounds, and their messages are spans of any length. A call goes through the
+//! rounds, and cuts each message into chunks when it reaches the message. So the length of messages
+//! affects neither the memory of a plan nor the time to create or refuse it. A call generates
+//! operations one chunk at a time, in memory that it reuses for the next chunk. If no message is
+//! divided, the plan generates all operations once.
 
 use std::{iter, slice};
 

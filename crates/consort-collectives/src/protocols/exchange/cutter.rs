@@ -1,8 +1,8 @@
 //! The cutter: cuts messages into chunks, round by round, and chunks into operations.
 //!
 //! A PE gives the credit for a chunk some chunks before it takes that chunk. So the cutter has
-//! three positions in the rounds: the next operation, the next chunk to take, and the next chunk to
-//! give a credit for.
+//! three positions in the rounds: that of the next operation, that of the next chunk to take, and
+//! that of the next credit to give.
 
 use std::iter::Peekable;
 
