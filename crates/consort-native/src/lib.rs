@@ -3,9 +3,9 @@
 //! A [`Job`] is the state that the PEs of a launch share. A [`Group`] is the state that the PEs of
 //! a team share. An [`Endpoint`] is one PE's handle to a team. A [`CallView`] is one PE's view of
 //! one collective call: the shared-memory implementation of [`consort_fabric::Fabric`]. A
-//! [`StartedCall`] is a call that an [`Engine`] drives while its PE does something else.
-//! [`OneSided`] operations need no call. A [`NotificationBuffers`] is a PE's part in asynchronous
-//! broadcasts.
+//! [`StartedCall`] is a nonblocking call, which an [`Engine`] polls while its PE does something
+//! else. [`OneSided`] operations need no call. A [`NotificationBuffers`] is a PE's part in
+//! asynchronous broadcasts.
 //!
 //! | folder | what |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `segment`, `state` | shared memory, and the state of the job and of each PE in it |
 //! | `directory` | shared tables on which PEs agree without a message |
 //! | `team` | groups |
-//! | `inbox` | the memory that messages arrive in |
+//! | `inbox` | the memory in which messages arrive |
 //! | `call` | the fabric |
 //! | `endpoint` | a PE's handle to a team: numbering calls, waiting |
 //! | `processes` | PEs that are processes, and their launcher's part |

@@ -1,7 +1,8 @@
 //! The shared-memory [`Notifications`] for asynchronous broadcasts.
 //!
-//! No PE is interrupted: a notification stays in its line until the receiver polls. Everything is
-//! in one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
+//! No PE is interrupted: a notification stays in its line until the receiver polls. All of this is
+//! in one block of symmetric memory, so it costs nothing in a job without such broadcasts. For each
+//! PE:
 //!
 //! | lines | content |
 //! | --- | --- |

@@ -1,7 +1,7 @@
-//! Rosters: lists of values that a forked child must look at.
+//! Rosters: lists of values that a forked child must visit.
 //!
-//! A child walks a roster without a lock, because another thread of the parent might have held one.
-//! So a slot is never freed: it is reused once its value has been removed.
+//! A child walks a roster without a lock, because another thread of the parent might have held the
+//! lock at the fork. So a slot is never freed: it is reused once its value has been removed.
 
 #![expect(unsafe_code, reason = "a lock-free list of addresses")]
 

@@ -1,19 +1,19 @@
 //! Rendezvous: private buffers that PEs expose to their peers.
 //!
-//! A PE passes the place of its buffer to a peer. It must not return before the peer has detached
-//! the buffer or can no longer access it:
+//! A PE, the owner, passes the place of its buffer to a peer. The owner must not return before the
+//! peer has detached the buffer or can no longer access it:
 //!
 //! | | owner | peer |
 //! | --- | --- | --- |
-//! | normally | waits until it has as many detaches as exposures | copies, detaches |
+//! | normally | waits until each exposure is detached | copies, detaches |
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
 //! `state::access_flag` implements the second row. A private buffer is passed by its address, which
 //! is only valid within the process. Shared memory is passed by its offset in the segment.
 //!
-//! If PEs of other processes share memory with this process, a private buffer is staged
-//! (`heap::staging`). They get a copy in shared memory, in the segment or in an extent. A peer maps
-//! an extent when it first attaches a buffer in it.
+//! PEs of other processes that share memory with this process cannot access a private buffer. They
+//! get a copy in shared memory, in the segment or in an extent (`heap::staging`). A peer maps an
+//! extent when it first attaches a buffer in it.
 
 use std::{
     future::{Future, ready},

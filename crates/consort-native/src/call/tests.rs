@@ -1,5 +1,5 @@
-//! Tests of the parts of a peer's memory that a call can access, of the panics outside of these,
-//! and of pairwise exchanges.
+//! Tests of the parts of a peer's memory that a call can access, of the panics for other parts, and
+//! of pairwise exchanges.
 
 #![expect(unsafe_code, reason = "makes a view")]
 

@@ -3,8 +3,8 @@
 //! | entry | key | value |
 //! | --- | --- | --- |
 //! | block | group, number of the allocation | holds, region, fresh offset, bytes requested |
-//! | group being formed | parent, number of the formation and colour | members to come, number |
-//! | the same, known only to its members | first and stride, PEs | members to come, number |
+//! | group being formed | parent, number of the formation and colour | members that have not joined, number |
+//! | the same, known only to its members | first and stride, PEs | members that have not joined, number |
 //! | group | number | members, region, PEs |
 //! | name | hash | number |
 

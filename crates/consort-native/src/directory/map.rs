@@ -1,8 +1,8 @@
 //! A hash table in flat memory: keys of three words, values of four.
 //!
 //! Entries with the same hash are chained (Knuth, volume 3, section 6.4, algorithm C, with separate
-//! lists). An entry is a cache line. Removed entries are reused first, so the table touches no more
-//! memory than its largest number of entries needed. No key begins with 0.
+//! lists). An entry is a cache line. Removed entries are reused first, so the table never touches
+//! more memory than its entries have needed at one time. No key begins with 0.
 
 use super::locked_words::LockedWords;
 

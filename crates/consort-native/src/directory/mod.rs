@@ -11,7 +11,7 @@
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
 //! | `region_allocator` | the allocator of regions, of heaps and of the memory for groups |
-//! | `group_arena`, `group_error` | the memory for groups, and the error if a group gets none |
+//! | `group_arena`, `group_error` | the memory for groups, and the error if there is not enough |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
 

@@ -1,5 +1,5 @@
-//! Pauses of a wait, after polling alone has not ended it: the PE polls its nonblocking calls,
-//! checks its peers, yields and sleeps.
+//! Pauses of a wait that polling alone has not ended: the PE polls its nonblocking calls, checks
+//! its peers, yields and sleeps.
 
 use std::{
     cell::Cell,

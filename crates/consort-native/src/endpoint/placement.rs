@@ -1,7 +1,7 @@
 //! Keeps the PEs of a job on different processors, if there are enough of them.
 //!
-//! A PE whose wait let another thread run looks whether a PE of lower rank waited on the same
-//! processor, and leaves it if that is worth it ([`Moves`]).
+//! If a PE's wait let another thread run, the PE checks whether a PE of lower rank waited on the
+//! same processor. If so, it leaves the processor, provided that this pays off ([`Moves`]).
 
 use std::{cell::Cell, sync::atomic::Ordering::Relaxed};
 

@@ -1,7 +1,7 @@
 //! Counts what a PE's waits have done, for programs and profiles.
 //!
-//! Only pauses are counted, and pauses are rare. So a wait that polling ends takes no additional
-//! instruction, and is not counted.
+//! Only pauses are counted, and pauses are rare. A wait that polling ends is not counted, so it
+//! takes no additional instruction.
 
 use std::{ops::AddAssign, time::Duration};
 

@@ -1,18 +1,19 @@
-//! Detects PEs that wait forever, in a job in which some PEs share no memory. Collects the reports
-//! of all processes.
+//! Detects PEs that wait forever, in a job in which some PEs share no memory: a *census* collects
+//! the reports of all processes.
 //!
-//! The lowest-numbered process in which a PE waits takes the census. A process asks each lower
-//! process, in turn, for a report. It continues with the next one if no PE waits there, or if no
-//! reply comes, because then all PEs of that process are computing. If a PE waits there, it asks
-//! again after a while.
+//! The lowest-numbered process in which a PE waits takes the census. To find out whether it is the
+//! lowest, a process asks each lower process, in turn, for a report. It continues with the next
+//! process if no PE waits there, or if no reply arrives, because then all PEs of that process are
+//! computing. If a PE waits there, it asks again after a while.
 //!
 //! The process that takes the census requests reports from all others at once, and judges them. It
 //! repeats this, after a pause, until three rounds agree. The reports of a round are made after all
-//! reports of the previous round have arrived, so whatever two rounds agree on was true at one
-//! moment in between. The third round shows whether all PEs have polled since. A reply that arrives
-//! after its round has ended is dropped. The longer the census has lasted, the longer a round may
-//! take, so that a process that is always slow is eventually counted. Cost: nothing while no PE
-//! waits for long; then one packet to each process and back, once in 20 ms to 500 ms.
+//! reports of the previous round have arrived. So if two rounds agree on a fact, it was true at one
+//! moment in between. The third round shows whether all PEs have polled since then. A reply that
+//! arrives after its round has ended is dropped. The longer the census has lasted, the longer a
+//! round may take, so that a process that is always slow is eventually counted. Cost: nothing while
+//! no PE waits for long. Otherwise one packet to each process and one back, once in 20 ms to 500
+//! ms.
 
 use std::{
     mem,

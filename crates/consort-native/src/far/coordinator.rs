@@ -1,8 +1,8 @@
 //! The coordinator is the process of PE 0. It decides for all processes: the places of blocks in
 //! the heaps, the numbers of groups, and the numbers of call names. Its directory has these
-//! entries, and the processes that share it use them directly. Each directory has the places of
-//! groups in its own segment. In a job without far PEs, this process shares the directory that
-//! decides.
+//! entries, and the processes that share this directory use them directly. The places of groups are
+//! local to a segment, so each directory has those of its segment. In a job without far PEs, all
+//! processes share the coordinator's directory.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,12 @@
-//! The one place that decides whether PEs are near, in the memory of this process, or far.
+//! Decides whether PEs are near, in memory of this process, or far. No other module does.
 //!
 //! Other folders do not see the link to far PEs. They ask for the way to a PE ([`Job::far_to`]), or
 //! call a function of this folder that does nothing in a job without far PEs.
 //!
-//! This folder is not a crate. A packet changes directories, groups and heaps, so a crate above the
-//! runtime would need their insides, and the runtime would call it through a trait that repeats
-//! each function. A crate below the runtime would need such a trait for the effects of packets.
+//! This folder is not a crate, because a packet changes directories, groups and heaps. A crate
+//! above the runtime would need access to the internals of these, and the runtime would call it
+//! through a trait that repeats each function. A crate below the runtime would need such a trait
+//! for the effects of packets.
 
 use consort_fabric::Rank;
 

@@ -1,10 +1,10 @@
 //! Buffers that PEs of this process expose to far PEs.
 //!
-//! A far PE names an exposure, not an address. A thread that serves it copies short data, or begins
-//! a transfer of long data, under the link's lock. An exposure also ends under that lock. So
-//! nothing can access a buffer after its exposure has ended, whatever far PEs request. Transfers
-//! that began before may outlast the exposure: `Job::end_far_exposures` waits for them before the
-//! call ends.
+//! A far PE names an exposure, not an address. The thread that serves a request copies short data,
+//! or begins a transfer of long data, under the link's lock. An exposure also ends under that lock.
+//! So no request of a far PE can access a buffer after its exposure has ended. Transfers that have
+//! begun before may outlast the exposure: `Job::end_far_exposures` waits for them before the call
+//! ends.
 
 #![expect(unsafe_code, reason = "stores an address with the exposure that keeps it valid")]
 

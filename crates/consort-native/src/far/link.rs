@@ -1,4 +1,4 @@
-//! A process's end: which PEs are far, and the packets that wait to be sent or fetched.
+//! A process's end of the link: which PEs are far, and the packets that wait to be sent or fetched.
 
 use std::{
     collections::HashMap,

@@ -1,9 +1,9 @@
 //! A transport between parts of one process that delays frames at random. For tests of far PEs, and
 //! of programs that will run on several machines.
 //!
-//! A frame becomes due after some looks of its receiver that find nothing. Their number is drawn
-//! from a seed. The receiver draws one of the senders whose next frame is due. So frames of
-//! different pairs overtake each other, and frames of one pair keep their order.
+//! A frame becomes due after its receiver has looked for frames a number of times; the number is
+//! drawn from a seed. Among the senders whose next frame is due, the receiver draws one. So frames
+//! of different pairs overtake each other, and frames of one pair keep their order.
 
 #![expect(unsafe_code, reason = "copies between regions that their users keep valid")]
 

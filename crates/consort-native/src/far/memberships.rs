@@ -3,14 +3,14 @@
 //!
 //! Packets for a group that all PEs of this process have left are dropped. Packets that arrive
 //! before a PE of this process has joined their group are kept. The process of PE 0 numbers the
-//! groups. With each number it sends a bound: all members of all groups below the bound have got
-//! their numbers. From then on a PE of this process that asks for a number gets none below the
-//! bound. So groups below the bounds of all PEs that are asking have been left for good, if no PE
-//! of this process is in them.
+//! groups. With each number it sends a bound: all members of all groups below the bound have their
+//! numbers. From then on, a PE of this process that asks for a number gets none below the bound. So
+//! if no PE of this process is in a group, and its number is below the bounds of all PEs that are
+//! asking, no PE of this process will join it again.
 //!
-//! Other processes may still have PEs in a group that has been left, and these may wait forever. To
-//! detect that, records are kept of newer groups, and of old groups among the last [`MOST_OLD`] to
-//! be left.
+//! Other processes may still have PEs in a group that this process has left, and these may wait
+//! forever. To detect that, this process keeps records of newer groups, and of the last
+//! [`MOST_OLD`] old groups that it has left.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -3,8 +3,8 @@
 //! Each process has its own segment, laid out for all PEs of the job. A store into the memory of a
 //! far PE goes into the sender's segment, and a packet carries it to the same place in the segment
 //! of that PE's process. So calls wait and receive as they do between threads, and PEs that are
-//! near each other use one memory. No packet arrives by itself: a thread *looks* for packets, that
-//! is, it asks the transport for what has arrived and delivers it.
+//! near each other use one memory. A packet is only delivered when a thread *looks* for packets: it
+//! asks the transport for packets that have arrived, and delivers them.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -18,13 +18,13 @@
 //! | `pending_requests` | pending requests of a process, and the replies |
 //! | `dispatch` | the effect of a packet in the process that receives it |
 //! | `progress` | sending and delivering, and waits for replies |
-//! | `coordinator` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
+//! | `coordinator` | the decisions of the process of PE 0 for all: blocks, numbers of groups, names |
 //! | `memberships` | the groups that PEs of this process are in, and those that they have left |
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | the state of transfers of long data, from memory to memory |
 //! | `bulk` | serves the transfers of other processes, and waits for transfers |
 //! | `traffic` | how many packets of each group were sent and received |
-//! | `report`, `census` | what the PEs of all processes wait for, to find deadlocks |
+//! | `report`, `census` | reports on the waits of all processes' PEs, to find deadlocks |
 //! | `writes` | puts into the memory of others, and which of them are complete |
 //! | `exposed` | buffers that are exposed to far PEs |
 

@@ -7,7 +7,7 @@
 //! | some | its fields |
 //! | the rest | its data |
 //!
-//! A packet that cannot be decoded does not come from this library.
+//! If a packet cannot be decoded, this library has not sent it.
 
 use consort_fabric::{Atomic, Rank, Signal};
 

@@ -1,8 +1,8 @@
 //! A far PE, as the rest of the runtime uses it, and operations that are in progress.
 //!
-//! Puts and signals are packets. The PE's process carries them out when it looks for packets. Gets
-//! and atomics are requests. Longer data is a transfer. In a job that has failed, a get leaves its
-//! target unchanged and an atomic returns 0.
+//! Puts and signals are packets. The PE's process executes them when it looks for packets. Gets and
+//! atomics are requests. Longer data goes as a transfer. In a job that has failed, a get leaves its
+//! target unchanged and an atomic operation returns 0.
 
 #![expect(unsafe_code, reason = "stores addresses of memory that callers keep valid")]
 

@@ -1,9 +1,9 @@
 //! Reports of the waits of a process's PEs, for another process that looks for deadlocks.
 //!
 //! A report is made while the link is locked, so nothing is sent or delivered at that time. The
-//! reports of all processes form a snapshot. They are from different times. But each process makes
-//! a second report only after the first reports of all have arrived. If the second reports agree
-//! with the first, all of them were true at one moment in between.
+//! reports of all processes form a snapshot, although they are from different times: each process
+//! makes a second report only after the first reports of all processes have arrived. If the second
+//! reports agree with the first, all of them were true at one moment in between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

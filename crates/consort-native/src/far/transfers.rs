@@ -6,9 +6,9 @@
 //! | put | sends `LongPut`, then pushes | pulls; later packets of the same process wait |
 //!
 //! The memory of an exposure, or of a caller, belongs to a transfer until the transfer is done: a
-//! call waits for its transfers before it returns, even if the job has failed. Each push is pulled,
-//! and each pull is pushed or refused, whatever has failed, as long as the processes serve each
-//! other.
+//! call waits for its transfers before it returns, even if the job has failed. As long as the
+//! processes serve each other, each push is pulled, and each pull is pushed or refused, even after
+//! a failure.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,5 +1,6 @@
-//! The writes of a process to the memory of other processes, and how many of them are certainly
-//! complete. Releases of memory count too, because other PEs may get the memory next.
+//! Counts the writes of a process to the memory of other processes, and how many of them are
+//! certainly complete. Releases of memory count as writes, because other PEs may get the memory
+//! next.
 
 use std::collections::HashMap;
 

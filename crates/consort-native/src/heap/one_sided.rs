@@ -1,12 +1,12 @@
-//! One-sided operations on the heaps, outside of calls: for any thread.
+//! One-sided operations on the heaps, outside of calls. Any thread may use them.
 //!
-//! PEs are named by their ranks in the world, and memory by its offset in the heap. An operation is
-//! complete when it returns, except for the order in which other PEs see it. `fence`, `quiet` and
-//! the release of a signal provide that order. An operation that changes a heap wakes the heap's
-//! PE.
+//! A PE is named by its rank in the world, and memory by its offset in the heap. An operation is
+//! complete when it returns, but other PEs may see several operations in another order. `fence`,
+//! `quiet` and the release of a signal order them. An operation that changes a heap wakes the
+//! heap's PE.
 //!
 //! The caller ensures that it still owns the memory: a block is not reallocated while it is held
-//! (`block`). Everything else is checked: accesses are inside the heap, and words are aligned.
+//! (`block`). The operations check that accesses are inside the heap, and that words are aligned.
 
 #![expect(unsafe_code, reason = "refers to words of the heaps")]
 

@@ -1,11 +1,11 @@
 //! Staging: copies of private buffers in memory that other processes can access.
 //!
-//! A PE that exposes a private buffer to PEs of other processes copies it here first. A target is
-//! used here until all peers have detached it, and is then copied back.
+//! Before a PE exposes a private buffer to PEs of other processes, it copies the buffer here. Peers
+//! use the copy of a target until all have detached it; then the PE copies it back.
 //!
-//! Each PE has a part of the segment for this and manages it alone: peers only get offsets. When
-//! the part is full, the PE appends an extent to the job's file. Peers map the extent when they
-//! first attach a buffer in it. Blocks have sizes of powers of two, and are reused. Large free
+//! Each PE has a part of the segment for these copies and manages it alone: peers only get offsets.
+//! When the part is full, the PE appends an extent to the job's file. Peers map the extent when
+//! they first attach a buffer in it. Blocks have sizes of powers of two, and are reused. Large free
 //! blocks are returned to the system.
 
 #![expect(unsafe_code, reason = "clears memory that nothing uses")]

@@ -7,9 +7,9 @@
 //! | listener | reads the doorbell (acquire); if it has grown, searches the lines |
 //!
 //! The listener counts the messages that it has taken. If the doorbell's count is larger, there is
-//! a message to find, because senders count after they write. The search may find another message
-//! first, whose sender has not counted yet. That count then causes another search. Each search
-//! begins after the line that was found last, so no sender starves.
+//! a message to find, because senders count after they write. The search may first find another
+//! message, which its sender has not yet counted. When the sender counts it, this causes another
+//! search. Each search begins after the line that was found last, so no sender starves.
 
 use std::{cell::Cell, sync::atomic::Ordering::Release};
 

@@ -6,9 +6,9 @@
 //! | 7 | `{hash of all calls so far : 24, sequence : 40}`, stored last with release |
 //!
 //! The receiver waits for the sequence word with acquire and then reads the payload, so the
-//! transfer of one line carries both. This is bundled communication on a cache-coherent machine.
-//! The sender may overwrite the line only after the receiver has acknowledged the message on
-//! another line.
+//! transfer of one line carries both. This is the bundled communication of Dinan et al. 2014 on a
+//! cache-coherent machine. The sender may overwrite the line only after the receiver has
+//! acknowledged the message on another line.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

@@ -1,4 +1,4 @@
-//! Inboxes: the memory that messages arrive in.
+//! Inboxes: the memory in which messages arrive.
 //!
 //! | file | what |
 //! | --- | --- |

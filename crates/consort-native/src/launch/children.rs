@@ -1,11 +1,11 @@
-//! Jobs in forked children: a job fails there.
+//! Makes a job fail in forked children.
 //!
 //! A child has a copy of the job but none of its PEs: it has only the thread that called `fork`. A
-//! call in the child must return an error instead of waiting forever, and the parent's job must go
-//! on. Therefore, in the child:
+//! call in the child must return an error instead of waiting forever, and the parent's job must
+//! continue. Therefore, in the child:
 //!
-//! 1. Memory that other processes share becomes the child's own copy.
-//! 2. Flags of PEs that were copying exposed memory are lowered.
+//! 1. Memory that other processes share becomes a private copy of the child.
+//! 2. The flags of PEs that were copying exposed memory are cleared.
 //! 3. The job fails with [`Failure::Forked`](super::failure::Failure::Forked).
 //!
 //! Calls check the failure flag anyway, so this costs them nothing.

@@ -1,7 +1,8 @@
 //! The size of symmetric heaps: the default, and the value of an environment variable.
 //!
 //! A heap is address space, and takes memory only when it is used. So all heaps together may be
-//! larger than the machine's memory. One heap may not, because no program could use all of it.
+//! larger than the machine's memory. A single heap may not be larger, because no program could use
+//! all of it.
 
 use consort_machine::{
     limits::{MemoryLimit, most},

@@ -10,8 +10,8 @@
 //! | staging for each PE of the node | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 //!
-//! The size follows from the configuration. If staging or groups need more, they get extents, which
-//! come after the segment (`segment::backing`).
+//! The configuration determines the size. If staging or groups need more memory, they get extents,
+//! which come after the segment (`segment::backing`).
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! The longest messages that two PEs exchange in lines that both write.
 //!
-//! When a PE reads the peer's slot in such a line, the line with its own slot comes back too. On an
-//! Intel processor this pays off for messages of up to three words. On an AMD processor it pays off
-//! for one word; two and three words are faster as ordinary messages (`docs/measured-choices.md`).
+//! When a PE reads the peer's slot in such a line, the line also brings the PE's own slot back to
+//! its cache. On an Intel processor this pays off for messages of up to three words. On an AMD
+//! processor it pays off for one word; two and three words are faster as ordinary messages
+//! (`docs/measured-choices.md`).
 
 use consort_fabric::{PAIRWISE_BYTES, environment::variable};
 use consort_machine::fork_safe::Found;

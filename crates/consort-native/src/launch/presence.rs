@@ -1,4 +1,4 @@
-//! The presence of PEs: whether a thread runs a PE, and for how long no thread has.
+//! The presence of PEs: whether a thread runs a PE, and if not, for how long no thread has run it.
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 

@@ -3,8 +3,8 @@
 //! A number is one word. A text is its length in bytes, then its bytes, eight to a word; a long
 //! text is truncated. A team is its size, the number of members that are listed, and their ranks.
 //!
-//! The decoder trusts nothing, because a faulty process may have written anything. It then returns
-//! some failure, or none.
+//! A faulty process may have written anything, so the decoder trusts nothing. From invalid words it
+//! returns any failure, or none.
 
 use std::time::Duration;
 

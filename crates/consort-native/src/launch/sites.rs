@@ -1,7 +1,7 @@
 //! The places in the program where the PEs of this process made their recent calls, for errors.
 //!
-//! They are in memory of the process and not in the segment, because a pointer that another process
-//! may have written must not be followed. The places of other processes' PEs are not known.
+//! They are in private memory and not in the segment, because a process must not follow a pointer
+//! that another process may have written. The places of other processes' PEs are not known.
 
 #![expect(unsafe_code, reason = "reads pointers to locations")]
 

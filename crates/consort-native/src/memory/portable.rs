@@ -11,10 +11,11 @@
 //!
 //! To store a part of a word, a PE does a compare-exchange of the whole word.
 //!
-//! **Symmetric heaps and message buffers** begin aligned and consist of whole words. So all their
-//! bytes are accessed by words: by this module, by atomic operations and waits on heap words, by
-//! lines in a heap, and when a new block is cleared. A word may hold the ends of two regions. A PE
-//! that stores to one region preserves the other, even if the other changes at the same time.
+//! **Symmetric heaps and message buffers** begin aligned and consist of whole words. So all
+//! accesses to their bytes are accesses to words: those of this module, of atomic operations and
+//! waits on heap words, of lines in a heap, and of the clearing of a new block. A word may hold the
+//! ends of two regions. A PE that stores to one region preserves the other, even if the other
+//! changes at the same time.
 //!
 //! **A slice that its PE exposes** as a target may begin and end anywhere, and its neighbours may
 //! be accessed in any way. So a word that is only partly in the slice is never accessed as a word,
@@ -22,7 +23,7 @@
 //! call, which has borrowed the slice. The exposure carries the extent of the whole slice, even if
 //! only a part is exposed, so that the owner and its peers access the same words. From the first
 //! exposure on, the owner uses these functions too. The owner's earlier accesses happen before a
-//! peer's accesses, and these happen before the owner's accesses after all is detached.
+//! peer's accesses, and these happen before the owner's accesses after the last detach.
 //!
 //! No PE writes an exposed source, so it is read like private memory.
 

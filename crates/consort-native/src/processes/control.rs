@@ -1,7 +1,7 @@
-//! The control block: the state that a launcher and its processes share before there is a job, and
-//! in addition to the job.
+//! The control block: the state that a launcher and its processes share before and during a job, in
+//! addition to the state of the job.
 //!
-//! Nothing in it is trusted as an address. Offsets and sizes are checked when they are mapped.
+//! No word in it is used as an address. Offsets and sizes are checked when they are mapped.
 
 #![expect(unsafe_code, reason = "declares which types a segment may hold")]
 

@@ -1,4 +1,4 @@
-//! The launcher's part: the memory that its processes share, and the reaction to the end of a
+//! The launcher's part: it creates the memory that its processes share, and reacts to the end of a
 //! process.
 
 use std::{io, process, sync::atomic::Ordering::SeqCst};

@@ -1,5 +1,5 @@
-//! The reasons why processes cannot start, in the control block. Each text is stored once, however
-//! many processes report it.
+//! The reasons why processes cannot start, in the control block. Each text is stored once, even if
+//! several processes report it.
 //!
 //! An entry is free, being written, or complete. A process that finds an entry free claims it and
 //! writes the text. The others read it.

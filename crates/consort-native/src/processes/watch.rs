@@ -1,13 +1,14 @@
 //! Processes that no launcher watches: they watch each other.
 //!
-//! Each process watches one other, the next in the order of the ranks. When that process ends, the
-//! watching one records it, which fails the launches that need it, and goes on to the next. So each
-//! end is noticed by the nearest process before it that still runs, with one descriptor a process.
+//! Each process watches one other process, the next in the order of ranks. When that process ends,
+//! the watching process records the end, and then watches the next one. The record fails the
+//! launches that need the process that has ended. So the nearest earlier process that still runs
+//! notices each end, with one descriptor per process.
 //!
-//! A thread does this. When its process leaves the job before others, it stays until all have ended
-//! their programs, because nobody else watches the next process. It blocks all signals, so that the
-//! program's handlers run only on the program's threads. No error ends it, except that the program
-//! has closed its descriptors.
+//! A thread watches. If its process leaves the job before others, the thread stays until all
+//! processes have ended their programs, because no other thread watches the next process. It blocks
+//! all signals, so that the program's handlers run only on the program's threads. No error ends it,
+//! except that the program has closed its descriptors.
 
 use std::{
     io,

@@ -1,9 +1,9 @@
 //! The driver of a PE's nonblocking calls.
 //!
-//! An operation is a future that owns everything that its call needs, or borrows it from something
-//! that outlives the future. The PE polls all operations whenever it waits in any call, and now and
-//! then in other calls. A helper thread, if there is one, polls them as long as there are any. Both
-//! take the same lock, so only one thread at a time drives an operation.
+//! An operation is a future that owns everything that its call needs, or borrows it from a value
+//! that outlives the future. The PE polls all operations whenever it waits in a call, and
+//! occasionally in other calls. A helper thread, if there is one, polls them as long as there are
+//! any. Both take the same lock, so only one thread at a time drives an operation.
 //!
 //! | thread | polls operations | if the other thread is polling |
 //! | --- | --- | --- |
@@ -12,7 +12,8 @@
 //!
 //! An operation ends when it is complete, when its operator panics, or when it is dropped in a job
 //! that has failed. Then it revokes its exposures, like a blocking call. An operator may also panic
-//! when it is dropped. Its operation has then ended anyway, and the others are not affected.
+//! when it is dropped. At that time its operation has already ended, and the others are not
+//! affected.
 
 #![expect(unsafe_code, reason = "declares requirements on operations")]
 

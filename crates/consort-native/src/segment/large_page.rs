@@ -1,4 +1,4 @@
-//! A test for large pages: a system's settings do not say whether it has any left.
+//! Tests whether the system has large pages left; its settings do not show this.
 
 use std::{
     fs,

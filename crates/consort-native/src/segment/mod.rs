@@ -3,11 +3,11 @@
 //!
 //! A segment is reserved as a whole and is zero. The system provides a page when it is first
 //! touched, and takes back pages that are cleared. On Linux a segment is a mapping without
-//! commitment (`MAP_NORESERVE`). Core files contain only the parts of it that are explicitly
-//! included. On other systems it comes from the allocator.
+//! commitment (`MAP_NORESERVE`). Core files contain only the parts of a segment that are explicitly
+//! included. On other systems a segment comes from the allocator.
 //!
-//! The size follows from the needs of a job at its start. Memory that the job needs later comes
-//! from *extents*, which are separate segments.
+//! The size is that of the job's needs at its start. Memory that the job needs later comes from
+//! *extents*, which are separate segments.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -3,8 +3,8 @@
 //! The SAFETY comments refer to these invariants by number:
 //! 1. `base` is the beginning of `bytes` initialized bytes, aligned to a page, which live as long
 //!    as the segment.
-//! 2. References into the bytes are to atomics only. Code that uses an address ensures that others
-//!    access the bytes atomically too, or not at all.
+//! 2. References into the bytes refer only to atomics. Code that uses an address ensures that other
+//!    code accesses the bytes atomically too, or not at all.
 
 #![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
 

@@ -1,5 +1,5 @@
 //! Segments that other processes also map. In a forked child they become private copies, so that
-//! nothing that the child writes reaches the parent's job.
+//! the child's writes do not reach the parent's job.
 //!
 //! A copied page has the contents that the file has when the child first writes the page, or later.
 //! A copy is as large as the segment, because the child may use all its pages. Core files do not

@@ -1,7 +1,7 @@
 //! A flag that keeps a PE from leaving a call while a peer copies memory that it has exposed.
 //!
-//! Normally a PE waits until all its exposures are detached. Once the job has failed, it must not
-//! wait for that. It must then know that no peer is copying or will begin to copy:
+//! Normally a PE waits until all its exposures are detached. Once the job has failed, it cannot
+//! wait for that. Instead it must ensure that no peer is copying or will begin to copy:
 //!
 //! | owner, after it has seen poison | peer, before each copy |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Poison: whether a job has failed, and why. The first PE to detect a failure records it.
+//! Poison: whether a job has failed, and why. The first PE that detects a failure records it.
 //!
 //! | state | meaning |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! A group: the state that the PEs of a team share, as one member sees it.
 //!
-//! The world is a group, and so is each team that a program makes. A PE has a rank in each group
-//! that it is a member of. Its parker, message buffer and heap do not depend on the group. They are
-//! found by its rank in the world.
+//! The world is a group, and so is each team that a program makes. A PE has a rank in each group of
+//! which it is a member. Its parker, message buffer and heap do not depend on the group: its rank
+//! in the world locates them.
 //!
 //! Each group of a job has a number, which is part of the group's keys in the directory. The
 //! group's memory is freed when the last member has left.

@@ -1,8 +1,8 @@
 //! The names of messages from one PE to another.
 //!
-//! A message is a call in a team of two: the sender, then the receiver. Both must give it the same
-//! name, so the name does not say which of them sends. An error shows the message as each PE sees
-//! it: `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
+//! A message is a call in a team of two: the sender, then the receiver. Both must give the call the
+//! same name, so the name does not say which PE sends. An error shows the message from the view of
+//! each PE: `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
 
 use consort_fabric::{Rank, readable_type};
 

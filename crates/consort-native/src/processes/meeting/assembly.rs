@@ -1,4 +1,4 @@
-//! How processes that exist already meet, and become the PEs of a job.
+//! Existing processes meet and become the PEs of a job.
 
 use std::{
     io, process,

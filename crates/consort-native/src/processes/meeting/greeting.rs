@@ -1,8 +1,8 @@
 //! The identity that a process sends when the processes of a job meet, and the check that all of
 //! them can be one job.
 //!
-//! The first fields have the same places in all versions of this crate, so that an error can name a
-//! process of another version.
+//! The first fields are at the same places in all versions of this crate, so that an error can name
+//! a process of another version.
 
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 //!
 //! They need a way to exchange bytes, such as a name, and use it twice. First each process sends
 //! its identity: its rank, the size of the job, its version, where it runs. All decide by the same
-//! data whether they can be one job. The process of PE 0 has created the control file before, and
-//! the others open it in `/proc`. Then each process says whether it takes part. From then on the
-//! processes are like those of a launcher, and watch each other.
+//! data whether they can be one job. The process of PE 0 has already created the control file, and
+//! the others open it in `/proc`. In the second exchange, each process says whether it takes part.
+//! From then on the processes are like those of a launcher, but watch each other.
 //!
 //! | file | what |
 //! | --- | --- |

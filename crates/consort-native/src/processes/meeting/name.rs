@@ -2,12 +2,12 @@
 //!
 //! The name is that of a socket in the abstract namespace. It is not a file, and vanishes with the
 //! process that has it. The first process takes the name and becomes the *host*; the others are its
-//! *guests*. In each exchange, a guest sends its bytes, and the host replies to all with the bytes
-//! of all. If it cannot, it replies to all with the reason.
+//! *guests*. In each exchange, a guest sends its bytes, and the host replies to all guests with the
+//! bytes of all processes. If it cannot, it replies to all with the reason.
 //!
 //! The host keeps the name until its part of the job ends, so a later job of this name waits, or is
-//! refused, instead of mixing with this one. A guest that is turned away, or whose host ends before
-//! it has welcomed the guest, tries again until its time is over.
+//! refused, instead of mixing with this one. If a guest is turned away, or its host ends before it
+//! has welcomed the guest, the guest tries again until its time is over.
 
 use std::{
     io::{self, Read as _, Write as _},

@@ -1,8 +1,8 @@
-//! The name of a job: only one process listens there. When the job is complete, that process turns
-//! others away.
+//! Holds the name of a job: only one process listens at the name. When the job is complete, that
+//! process turns others away.
 //!
-//! Forked children close their copies of the socket, because the name would be taken as long as one
-//! of them lives.
+//! Forked children close their copies of the socket. Otherwise the name would be taken as long as
+//! one of them lives.
 
 #![expect(unsafe_code, reason = "closes sockets in a forked child")]
 

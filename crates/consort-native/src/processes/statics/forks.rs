@@ -6,10 +6,10 @@
 //! | after the fork, in the parent | the copy is released |
 //! | after the fork, in the child | the copy is mapped in place of the variables |
 //!
-//! The copies belong to the thread that forks. A child that gets no copy reports that and exits,
-//! before it can change variables that its parent uses. A child has nothing left to do for its own
-//! children. A child that is created without these handlers, for example by `clone`, shares the
-//! variables.
+//! The copies belong to the thread that forks. If a child gets no copy, it reports that and exits,
+//! before it can change variables that its parent uses. A child's variables are private already, so
+//! it need not do this for its own children. A child that is created without these handlers, for
+//! example by `clone`, shares the variables.
 
 #![expect(unsafe_code, reason = "maps memory in place of the program's data")]
 

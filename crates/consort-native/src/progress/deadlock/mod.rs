@@ -10,20 +10,20 @@
 //!
 //! A PE that has waited for a check interval publishes its call and the call's group. A PE is
 //! *stuck* if all members of its call wait or have finished, and the members that have not begun
-//! the call are stuck themselves. A member that has begun the call and waits, there or elsewhere,
-//! has sent everything that it can send without the others. So the stuck PEs are the largest set
-//! with this property. To find it, begin with all waiting PEs, and remove each PE that waits for a
-//! PE outside of the set. If all members have begun a call, and one of them waits there for
-//! something that may come without a message, remove the PEs in that call too. Any PE, and any
-//! thread with a handle, may change a word. So a PE that waits for a word is stuck if all other PEs
-//! are stuck or have finished, and no thread has a handle.
+//! the call are also stuck. A member that has begun the call and waits, in any call, has sent
+//! everything that it can send without the others. So the stuck PEs are the largest set with this
+//! property. To find it, begin with all waiting PEs, and remove each PE that waits for a PE outside
+//! of the set. If all members have begun a call, and one of them waits in it for something that may
+//! come without a message, also remove the PEs in that call. Any PE, and any thread with a handle,
+//! may change a word. So a PE that waits for a word is stuck if all other PEs are stuck or have
+//! finished, and no thread has a handle.
 //!
-//! A published wait may be out of date: the PE may since have received its message and be
-//! computing. So all PEs on which the result depends must poll for their messages several more
-//! times, the stuck ones in the same waits, while none of these calls moves. A call moves when a PE
-//! begins a new wait in it or yields, and when a nonblocking call completes. A PE that computes
-//! does not poll. A PE that awaits credits waits in the first call of the quarter of the window
-//! after the credits' quarter, because a PE that has begun that call has given its credit.
+//! A published wait may be out of date: the PE may now have its message, and be computing. So all
+//! PEs on which the result depends must poll for their messages several more times, the stuck PEs
+//! in the same waits, while none of these calls moves. A call moves when a PE begins a new wait in
+//! it or yields, and when a nonblocking call completes. A PE that computes does not poll. A PE that
+//! waits for credits counts as waiting in the first call of the quarter of the window after the
+//! credits' quarter, because a PE that has begun that call has given its credit.
 //!
 //! The waiting PE with the lowest rank runs the detection for all PEs that share memory, at each of
 //! its checks (`Config::check_interval`). If some PE is far, `far::census` asks the other

@@ -1,10 +1,10 @@
 //! Decides from three snapshots whether PEs wait forever.
 //!
 //! The parts of a snapshot may be from different times, but all parts of the next snapshot are
-//! later. So whatever two successive snapshots agree on was true at one moment in between. By then
-//! a PE may have stored a message for a near PE, which no packet count shows. The third snapshot
-//! shows whether the other PE has polled several times since the second, and thus has seen the
-//! message.
+//! later. So if two successive snapshots agree on a fact, it was true at one moment in between.
+//! Before that moment, a PE may have stored a message for a near PE; no packet count shows this.
+//! The third snapshot shows whether the other PE has polled several times since the second, and
+//! therefore has seen the message.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The ends of processes that are not this one's children, and waits for descriptors.
+//! Notices the ends of processes that are not children of this one, and waits for descriptors.
 
 #![expect(unsafe_code, reason = "makes system calls")]
 
