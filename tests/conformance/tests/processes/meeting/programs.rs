@@ -203,7 +203,12 @@ fn join(job: JobBuilder) -> Result<()> {
 
 /// Makes calls until one fails. Then nothing of the job is left in this process.
 fn be_busy_until_it_fails(job: JobBuilder) -> Result<()> {
-    let open = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let open = || {
+        let files = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let mut all: Vec<_> = files.filter_map(|file| fs::read_link(file.path()).ok()).collect();
+        all.sort();
+        all
+    };
     let before = open();
     let ended = job.run(|pe| {
         print!("b");
@@ -212,7 +217,7 @@ fn be_busy_until_it_fails(job: JobBuilder) -> Result<()> {
     });
     let since = Instant::now();
     while open() != before {
-        assert!(since.elapsed() < SOON, "{} files are open, before it were {before}", open());
+        assert!(since.elapsed() < SOON, "open files: {:?}, before: {before:?}", open());
         thread::sleep(Duration::from_millis(1));
     }
     ended.map(drop)
