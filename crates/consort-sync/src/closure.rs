@@ -1,4 +1,5 @@
-//! Closures as requests: a word that says how to execute a closure, and a word with its address.
+//! Closures as requests: a word with the function that executes the closure, and a word with the
+//! closure's address.
 
 #![expect(unsafe_code, reason = "passes closures between threads as words")]
 

@@ -1,4 +1,4 @@
-//! Stacks and queues that any thread can use: those of the standard library, under a scheme.
+//! Stacks and queues that any thread can use: a `Vec` or a `VecDeque` under a scheme.
 
 use std::{collections::VecDeque, fmt};
 

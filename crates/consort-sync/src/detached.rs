@@ -1,4 +1,4 @@
-//! Closures whose threads do not wait: detached ones, and those with a result for later.
+//! Closures whose threads do not wait: detached closures, and closures whose result is taken later.
 
 #![expect(unsafe_code, reason = "passes closures between threads as words")]
 

@@ -1,4 +1,4 @@
-//! The machine of this crate's mutexes and delegates.
+//! The machine on which this crate's mutexes and delegates run.
 
 #![expect(unsafe_code, reason = "the machine is shared by all threads")]
 

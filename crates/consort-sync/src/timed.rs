@@ -1,6 +1,6 @@
 //! Deadlines, and attempts with a time limit, for every lock.
 //!
-//! Only queues whose nodes can be removed let a waiting thread give up. So a thread with a time
+//! A waiting thread can leave a queue only if its node can be removed. So a thread with a time
 //! limit does not queue up. It tries again and again: first after pauses, then after yields, then
 //! after naps that last a small part of the time waited. Threads that wait without a limit may
 //! overtake it.

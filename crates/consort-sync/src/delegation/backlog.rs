@@ -1,8 +1,8 @@
 //! Detached operations, whose threads do not wait: Klaftenegger, Sagonas and Winblad 2014.
 //!
 //! A thread pushes its operation on a list (Treiber 1986). Before a thread executes an operation,
-//! it takes the whole list and executes it in the order of arrival. The thread that finds the list
-//! empty makes sure that an operation follows, so the others need not.
+//! it takes the whole list and executes its operations in the order of arrival. The thread that
+//! finds the list empty makes sure that an operation follows. The other threads rely on it.
 
 #![expect(unsafe_code, reason = "links nodes by addresses")]
 

@@ -1,4 +1,4 @@
-//! How clients of a server wait for their answers, and a search for the best interval.
+//! The waits of a server's clients for their answers, and a search for the best interval.
 
 /// How a client waits for its answer.
 ///

@@ -11,8 +11,8 @@
 //! | `RESULT` | its result |
 //! | `STATE` | `WAITS`, then `DONE`, or `COMBINES` if its thread is to execute it |
 //!
-//! In the paper `STATE` is two flags, and the limit on a combiner's operations includes its own.
-//! Cost: two line transfers per request on the combiner.
+//! In the paper `STATE` is two flags, and the limit on a combiner's operations also counts its own
+//! operation. Cost: two line transfers per request on the combiner.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a scheme")]
 

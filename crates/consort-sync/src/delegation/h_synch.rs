@@ -2,7 +2,7 @@
 //!
 //! Threads that are near each other, such as those of a socket, share a queue. Before the combiner
 //! of a queue executes requests, it takes a lock that all queues share. So the data moves between
-//! groups once for many operations.
+//! groups only once for many operations.
 
 #![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 

@@ -1,10 +1,10 @@
 //! HYBCOMB: Petrović 2015, section 6.1.3, Algorithm 4. The numbers in comments are its lines.
 //!
 //! Combiners form a queue of nodes. A thread registers its request with the last combiner by an
-//! addition to the node's `n_ops`, and sends it the request. If that combiner accepts no more, the
-//! thread tries to become the next one. A combiner waits until its predecessor has departed,
-//! executes its own operation and then the requests that it receives, and closes its node by a swap
-//! of `n_ops`, which returns how many requests it must execute.
+//! addition to the node's `n_ops`, and sends it the request. If that combiner accepts no more
+//! requests, the thread tries to become the next combiner. A combiner waits until its predecessor
+//! has departed, executes its own operation and then the requests that it receives, and closes its
+//! node by a swap of `n_ops`, which returns how many requests it must execute.
 //!
 //! | line of a node | contents |
 //! | --- | --- |
@@ -12,11 +12,11 @@
 //! | `OPS` | `n_ops` |
 //! | `DONE` | `combining_done` |
 //!
-//! A thread whose compare-exchange has failed several times becomes the combiner by a swap, so none
-//! starves (the fix of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8. A
-//! thread creates its node when it first wants to be the combiner. A node belongs to one `HybComb`
-//! until that is retired, because a thread may add to the `n_ops` of a node that it read long ago.
-//! Such an addition registers no request, so `n_ops` may exceed `MAX_OPS` by any number.
+//! A thread whose compare-exchange has failed several times becomes the combiner by a swap, so no
+//! thread starves (the fix of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8.
+//! A thread creates its node when it first wants to be the combiner. A node belongs to one
+//! `HybComb` until this is retired, because a thread may add to the `n_ops` of a node that it read
+//! long ago. Such an addition registers no request, so `n_ops` may exceed `MAX_OPS` by any number.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a scheme")]
 

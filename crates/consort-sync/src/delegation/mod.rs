@@ -1,5 +1,5 @@
-//! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an
-//! operation executed in a critical section has another thread execute it.
+//! Delegation and combining, without closures, for any [`Machine`]: a thread lets another thread
+//! execute its operation in a critical section.
 //!
 //! | scheme | thread that executes | how requests and answers travel |
 //! | --- | --- | --- |

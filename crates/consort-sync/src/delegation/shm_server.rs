@@ -2,11 +2,11 @@
 //!
 //! Each client has a slot, a line. It writes its request there and waits there for the answer. A
 //! server scans all slots. In Algorithm 5 a flag says whose turn it is at a slot. Here the number
-//! of the request says so, and the answer carries its lowest bit. So an answer is a single word,
-//! which a nontemporal store can write (section 7.1.3). A result has 63 bits.
+//! of the request does so, and the answer carries the number's lowest bit. So an answer is a single
+//! word, which a nontemporal store can write (section 7.1.3). A result has 63 bits.
 //!
-//! Threads without their own slot share the last one. A server that finds no request for a long
-//! time sleeps, and clients that see it asleep wake it.
+//! Threads without their own slot share the last one. If a server finds no request for a long time,
+//! it sleeps; a client that finds it asleep wakes it.
 //!
 //! | word of a slot | contents | written by |
 //! | --- | --- | --- |

@@ -2,7 +2,7 @@
 //!
 //! One word: the last node of a queue. A thread waits at its predecessor's node, and then owns that
 //! node. A failed attempt may leave its node in the queue, with the address of the node before it:
-//! the next thread continues there (Scott and Scherer 2001, section 3).
+//! the next thread then waits at that node (Scott and Scherer 2001, section 3).
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 

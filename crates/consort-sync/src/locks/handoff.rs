@@ -3,14 +3,14 @@
 //!
 //! Any thread may take the lock while it is free. That is fast: often the last holder takes it
 //! again, with lock and data in its cache. The others queue up. The first in the queue checks the
-//! lock now and then, and takes it if it is free and not in rapid use, because alternating at each
-//! section would cost both threads a transfer of the line. After a turn of 100 us, or once the use
-//! is not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for one
-//! turn of each thread before it, and none starves.
+//! lock from time to time, and takes it if it is free and not in rapid use: if the threads
+//! alternated at each section, each section would cost a transfer of the line. After a turn of 100
+//! us, or once the use is not rapid, the first asks for the lock, and the holder then hands it
+//! over. So a thread waits for one turn of each thread before it, and none starves.
 //!
-//! Shorter turns would not help: where threads outnumber the cores, the next thread sleeps, and takes
-//! about 50 us to wake. It also sleeps during the turn: if it spun or yielded, it might keep the
-//! holder off a core that they share for some milliseconds, and turns of random length are unfair.
+//! Shorter turns would not help: if threads outnumber the cores, the next thread sleeps, and takes
+//! about 50 us to wake. It also sleeps during the turn. If it spun or yielded, it might keep the
+//! holder off a shared core for some milliseconds, and turns of random length are unfair.
 //!
 //! | `state` | meaning |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! HYBLOCK: Petrović 2015, section 6.1.1, Algorithm 3. The numbers in comments are its lines.
 //!
 //! One word: 0 while the lock is free, otherwise the last thread that wants it. A thread that finds
-//! another one there sends it a message, and waits for a message that allows it to go on. So
-//! handing over the lock reads and writes no memory.
+//! another thread in the word sends it a message, and waits for a message that allows it to
+//! continue. So handing over the lock reads and writes no memory.
 //!
 //! Algorithm 3 keeps the next thread in a thread-local variable. Here it is the token, and each
 //! lock has a separate queue, so a thread may hold several locks.

@@ -12,8 +12,8 @@
 //! [`QueuedRwLock`] is a reader-writer lock, [`QueuedSemaphore`] a semaphore, and [`WaitQueue`] the
 //! queue of a condition variable.
 //!
-//! First come, first served is fair, but slow where threads outnumber the processors, because the
-//! next thread may have to be woken first.
+//! First come, first served is fair, but slow if threads outnumber the processors, because the next
+//! thread may have to be woken first.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 

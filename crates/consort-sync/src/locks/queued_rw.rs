@@ -3,12 +3,12 @@
 //!
 //! One word counts the readers and says whether there is a writer. A thread that may enter does so
 //! at once: a reader adds itself, and a writer exchanges 0 for its bit. The others queue up. The
-//! first in the queue checks the word for about a microsecond, and enters if it stays open. Then it
-//! asks: it sets a bit that keeps all newcomers out, waits until those inside have left, enters, and
-//! lets the next one be the first. So no thread starves.
+//! first in the queue checks the word for about a microsecond, and enters if the word stays open.
+//! Otherwise it asks: it sets a bit that keeps all new threads out, waits until the threads inside
+//! have left, enters, and makes the next thread the first. So no thread starves.
 //!
 //! If the word changes all the time, the first sleeps for a turn of 100 us before it asks, as in
-//! `Handoff`: sections of alternating threads would each cost transfers of the line.
+//! `Handoff`: if threads alternated, each section would cost transfers of the line.
 //!
 //! | `state` | meaning |
 //! | --- | --- |
@@ -21,7 +21,7 @@
 //! more transfer of the line. If it may not, it leaves again. So an attempt to write may fail while
 //! another thread tries to read.
 //!
-//! Because of the order of the bits, each wait is for the word to fall to a bound.
+//! The bits are in such an order that each wait ends when the word falls to a bound.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 

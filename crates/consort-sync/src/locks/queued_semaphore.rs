@@ -1,11 +1,11 @@
 //! A counting semaphore (Dijkstra 1965, section 4) that serves threads in the order of arrival. A
-//! thread that stops waiting lets the next one in, as in "passing the baton" (Andrews 1991, section
-//! 4.4).
+//! thread that stops waiting makes the next thread the first, as in "passing the baton" (Andrews
+//! 1991, section 4.4).
 //!
-//! The first thread that waits does so at the word itself, until there are enough permits. The
-//! others wait in a [`WaitQueue`]. When the first has its permits, or its time is over, it notifies
-//! the next thread, which is then the first. While there is a first thread, the others do not take
-//! permits, so a thread that needs many is not overtaken by threads that need few.
+//! The first waiting thread waits at the word itself, until there are enough permits. The others
+//! wait in a [`WaitQueue`]. When the first has its permits, or its time is over, it notifies the
+//! next thread, which is then the first. While there is a first thread, the others do not take
+//! permits. So threads that need few permits do not overtake a thread that needs many.
 //!
 //! | `state` | meaning |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! The test-and-set lock with exponential backoff: Anderson 1990, section 3.
 //!
-//! One word: 1 while the lock is held. A thread that finds it held waits until it is 0 and tries
-//! again. After each failure it rests twice as long, so that fewer threads try at once.
+//! One word: 1 while the lock is held. A thread that finds the lock held waits until the word is 0
+//! and tries again. After each failure it pauses twice as long, so that fewer threads try at once.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 

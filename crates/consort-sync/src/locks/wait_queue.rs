@@ -3,13 +3,14 @@
 //!
 //! A thread that waits appends a node, a line, while it holds the mutex of the condition, and then
 //! waits there until a notification has removed the node and set its word. A lock protects the list
-//! of nodes. A thread whose time is over removes its node, unless a notification did so before it.
+//! of nodes. A thread whose time is over removes its node, unless a notification has already done
+//! so.
 //!
 //! So a notification wakes the threads that have waited longest, and there are no spurious wakeups.
 //! No notification is lost: a node is in the list, or its word is set.
 //!
-//! A notification reads a single word if the queue is empty. That needs no ordering: a thread that
-//! has to be notified of a change has appended its node before the mutex was taken for that change.
+//! A notification reads a single word if the queue is empty. The read needs no ordering: a thread
+//! that must be notified of a change appended its node before the changing thread took the mutex.
 //!
 //! `QueuedSemaphore` uses it too: its lock takes the place of the mutex.
 

@@ -5,22 +5,23 @@
 //! with a ticket of `tail` and taken with the same ticket of `head`. A ticket belongs to a cell in
 //! a *round*. A thread that reaches its cell too late gives up its ticket:
 //!
-//! | a thread that takes finds in its cell | and then |
+//! | a thread that takes finds in its cell | and then it |
 //! | --- | --- |
 //! | the value of its round | takes it, and leaves the cell for the next round |
-//! | no value, and no later round | leaves it for the next round: nobody puts with its ticket |
+//! | no value, and no later round | leaves the cell for the next round: no thread puts with this ticket |
 //! | a value of an earlier round | marks the cell unsafe: that value is still to be taken |
-//! | a later round | does nothing: others have given up its ticket |
+//! | a later round | does nothing: other threads have given up its ticket |
 //!
 //! A thread can put into a cell that has no value and whose round is not later than the ticket's.
-//! The cell must also be safe, or `head` must not have passed the ticket yet. A ring that is full,
-//! or where putting fails too often, is closed to puts for as long as a thread may use it: a bit of
-//! `tail` marks it.
+//! The cell must also be safe, or `head` must not have passed the ticket yet. If a ring is full, or
+//! putting fails too often, the ring is closed to puts for as long as a thread may use it. A bit of
+//! `tail` marks this.
 //!
 //! A cell is exchanged atomically. It is a pair of words or, if the machine exchanges no pairs, one
 //! word with values of 32 bits and rounds of 31, as in Petrović 2015, section 6.2.4. In place of
 //! the paper's index a cell has its round, so that zeros are an empty ring. Rounds never wrap
-//! around: putting closes the ring before they end, and taking then stays in the last one.
+//! around: putting closes the ring before the last round ends, and taking then stays in the last
+//! round.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 

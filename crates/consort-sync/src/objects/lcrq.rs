@@ -1,16 +1,16 @@
 //! LCRQ: Morrison and Afek 2013, section 3, Figure 4, with the correction of their revised version;
 //! LCRQ+H, for clusters of cores, section 4.3.
 //!
-//! A list of rings. Values are put into the last one; when it is closed, a new ring that contains
-//! the value is appended. They are taken from the first one, which leaves the list when it is
+//! A list of rings. Values are put into the last ring; when it is closed, a new ring that contains
+//! the value is appended. Values are taken from the first ring, which leaves the list when it is
 //! closed and empty.
 //!
 //! A ring that has left the list is reused once no thread can still use it. Each thread publishes
 //! the first and the last ring that it used most recently: its hazard pointers (Michael 2004,
-//! sections 2 and 3). After a fence it checks whether that ring is still in place; a thread that
-//! searches for an unpublished ring does so after its own fence. A ring stays published until the
-//! thread uses another one. So an operation on the same ring as the last one needs no fence, and an
-//! idle thread keeps two rings from being reused. Rings are freed with the queue.
+//! sections 2 and 3). After a fence it checks whether that ring is still in place. A thread that
+//! searches for an unpublished ring also fences first. A ring stays published until the thread uses
+//! another ring. So a thread that uses the same ring again needs no fence, and an idle thread keeps
+//! two rings from being reused. Rings are freed with the queue.
 //!
 //! For clusters, each ring records the cluster whose turn it is. A thread of another cluster waits
 //! for a limited time before it takes the turn for its cluster.

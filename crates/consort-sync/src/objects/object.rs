@@ -1,7 +1,7 @@
 //! Sequential code that a scheme makes concurrent.
 //!
-//! One scheme executes all operations, or one scheme puts and another takes: then the code itself
-//! must coordinate the two.
+//! One scheme executes all operations, or one scheme puts and another takes. In the second case,
+//! the code itself must coordinate the two.
 
 #![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 

@@ -1,8 +1,8 @@
 //! A queue: the two-lock queue of Michael and Scott 1996, section 2, Figure 2.
 //!
-//! A list of nodes. The first node no longer has a value. Putting changes the end of the list, and
-//! taking changes its beginning, so each may have a separate scheme. The two schemes share only the
-//! word `NEXT` of a node, which is therefore released and acquired.
+//! A list of nodes. The value of the first node has been taken. Putting changes the end of the
+//! list, and taking changes its beginning, so each may have a separate scheme. The two schemes
+//! share only the word `NEXT` of a node, so it is stored with release and loaded with acquire.
 
 #![expect(unsafe_code, reason = "links nodes by addresses")]
 

@@ -1,14 +1,14 @@
 //! Treiber's stack: Treiber 1986, IBM research report RJ 5118.
 //!
-//! A list of nodes. A thread prepares a new list, and replaces the address of the top node with the
-//! new one; if another thread was faster, it tries again. A count next to the address increases
-//! with each value taken, so that an exchange fails if its node was taken, reused and put again in
-//! the meantime. If the machine exchanges pairs, the count is a word. Otherwise address and count
-//! share a word: a thread that sleeps while exactly a multiple of 2^22 values are taken may then
-//! lose values.
+//! A list of nodes. A thread prepares a new list, and replaces the address of the top node with
+//! that of the new top. If another thread was faster, it tries again. A count next to the address
+//! increases with each value taken, so that an exchange fails if its node was taken, reused and put
+//! again in the meantime. If the machine exchanges pairs, the count is a word. Otherwise address
+//! and count share a word: a thread that sleeps while exactly a multiple of 2^22 values are taken
+//! may then lose values.
 //!
-//! Nodes are lines, which are never freed, so a node that is gone may be read: the exchange then
-//! fails.
+//! Nodes are lines, which are never freed. So a thread may read a node that is no longer in the
+//! list: its exchange then fails.
 
 #![expect(unsafe_code, reason = "links nodes by addresses")]
 

@@ -1,4 +1,4 @@
-//! Delegation: one closure at a time, each once, results, panics, nesting.
+//! Delegation: one closure runs at a time, and each runs once; results, panics, nesting.
 
 use std::{
     cell::Cell,

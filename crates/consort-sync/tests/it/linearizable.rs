@@ -1,6 +1,7 @@
 //! Histories of every object under every scheme, natively and in random simulated schedules. Each
-//! must be linearizable: a sequential object has the same history, in an order that keeps an
-//! operation before another one if it ended before the other began (Herlihy and Wing 1990).
+//! must be linearizable: a sequential object has the same history in some order of the operations.
+//! If an operation ended before another began, this order keeps it before the other (Herlihy and
+//! Wing 1990).
 
 #![expect(unsafe_code, reason = "the machine is shared by all tests")]
 

@@ -1,4 +1,4 @@
-//! Objects of words under every scheme, compared with sequential ones.
+//! Objects of words under every scheme, compared with sequential objects.
 
 #![expect(unsafe_code, reason = "the machine is shared by all tests")]
 

@@ -1,5 +1,5 @@
 //! Random programs: short-lived threads lock random sets of mutexes of all kinds in one order, or
-//! try to; some panic while they hold mutexes.
+//! try to lock them; some threads panic while they hold mutexes.
 //!
 //! `TEST_SEED=N` runs one program only; see `consort_sandbox::seeds`.
 

@@ -1,4 +1,5 @@
-//! Reentrant mutexes: one thread at a time, which may lock again, and the release of the last guard.
+//! Reentrant mutexes: one thread at a time holds the mutex and may lock it again; the last guard
+//! releases it.
 
 use std::{cell::Cell, thread, time::Duration};
 
