@@ -1,17 +1,17 @@
-//! Measures how long threads wait for the default locks, next to those of std and parking_lot, and
+//! Measures how long threads wait for the default locks and for those of std and parking_lot, and
 //! how fast pairs of threads wake each other by condition variables.
 //!
 //! ```sh
 //! cargo bench -p consort-bench -- 2,8,32
 //! ```
 //!
-//! The argument has the numbers of threads; with `--test`, there is one round of two. All threads
-//! want a lock all the time, and increment a counter under it, or read the counter. Blocks of the
-//! three libraries follow each other, round after round. Each row has the medians over the rounds,
-//! and the longest operation of all rounds. The time of an operation includes its wait, and the
-//! time in which the system runs other programs. `share` compares threads in windows of 100 ms: the
-//! largest number of operations of a thread, divided by the smallest. Clocks are read only in the
-//! blocks that measure operations.
+//! The argument lists the numbers of threads; with `--test`, there is one round with two threads.
+//! Each thread takes a lock again and again, and increments a counter under the lock, or reads the
+//! counter. Blocks of the three libraries follow each other, round after round. Each row shows the
+//! medians over the rounds, and the longest operation of all rounds. The time of an operation
+//! includes its wait, and the time in which the system runs other programs. `share` compares
+//! threads in windows of 100 ms: the largest number of operations of a thread, divided by the
+//! smallest. Clocks are read only in the blocks that measure operations.
 
 use std::{
     array,

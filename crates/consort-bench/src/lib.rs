@@ -2,12 +2,12 @@
 //!
 //! 1. [`limits`]: the limits of the machine itself;
 //! 2. [`peers`]: thread libraries, MPI and OpenMP;
-//! 3. [`harness`]: kinds of work in turn, each with the limits at that moment;
+//! 3. [`harness`]: times kinds of work in turn, each with the limits at that moment;
 //! 4. [`workloads`]: timed work that is not a collective.
 //!
 //! The [`environment`] records the circumstances of a measurement: machine, time and disturbances.
-//! A [`gain`] compares two results. [`units`] and [`query_json`] write quantities and calls as text,
-//! a [`page`] is the text of a figure, and [`wisdom`] is loaded if it exists.
+//! A [`gain`] compares two results. [`units`] and [`query_json`] write quantities and calls as
+//! text, a [`page`] is a text for people, and [`wisdom`] is loaded if it exists.
 
 #[cfg(test)]
 use consort_sandbox as _;

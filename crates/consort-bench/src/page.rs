@@ -1,4 +1,4 @@
-//! A readable page: lines, paragraphs and tables, which the command lays out.
+//! A page for people: lines, paragraphs and tables, which the command lays out.
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Pseudorandom numbers, the same ones each time.
+//! Pseudorandom numbers, the same in each run.
 
 use consort_fabric::splitmix64;
 

@@ -5,7 +5,7 @@
 //! 3. `watch`: whether the machine was busy before and during the measurement; `switches`: how
 //!    often measuring threads lost their processors.
 //!
-//! Only dates use the clock that people set. Times use a clock that never steps and stands still
+//! Only dates use the clock that people set. Times use a clock that never steps, and that stops
 //! while the machine is suspended.
 
 mod context;

@@ -1,4 +1,4 @@
-//! How often measuring threads, one per core, lost their cores to others.
+//! Counts how often measuring threads, one per core, lost their cores to other threads.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! Whether the machine is busy with other work. Before the start, the load shows this; later, the
-//! processor time taken by a hypervisor, and how often measuring threads lose their cores.
+//! Detects whether the machine is busy with other work. Before the start, the load shows this.
+//! Later, it is shown by the processor time that a hypervisor takes, and by how often measuring
+//! threads lose their cores.
 //!
 //! PEs that share cores are always switched, so their switches do not count. The load is an average
-//! over the last minute, which includes earlier runs. So it counts only if something else wants to
-//! run at the start.
+//! over the last minute, which includes earlier runs. So it counts only if another program is ready
+//! to run at the start.
 
 use std::{
     fs, thread,

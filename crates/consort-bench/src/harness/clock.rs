@@ -1,9 +1,9 @@
 //! Times one block of calls.
 //!
 //! If each PE has a core, single calls begin at one moment of the common clock: after a barrier, PE
-//! 0 announces a moment shortly ahead, and all PEs wait for it. So the skew with which PEs leave
-//! the barrier is not part of the result. If PEs share cores, a PE that waits for a moment would
-//! keep others from running, so only the barrier separates the calls.
+//! 0 announces a moment shortly ahead, and all PEs wait for it. So the result does not include the
+//! skew with which PEs leave the barrier. If PEs share cores, a PE that waits for a moment would
+//! keep others from running. So in that case only the barrier separates the calls.
 
 use std::hint::spin_loop;
 

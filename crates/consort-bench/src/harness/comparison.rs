@@ -1,4 +1,4 @@
-//! The gain by tuning: the choices, measured again against a thread library and simpler algorithms,
+//! The gain by tuning: measures the choices again, next to a thread library and simpler algorithms,
 //! each point in separate launches.
 
 use std::{

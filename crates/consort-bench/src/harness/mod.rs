@@ -9,7 +9,7 @@
 //!    up;
 //! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
 //! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning;
-//! 6. [`placement`]: the places of processes and the distances between them.
+//! 6. [`placement`]: the places of processes, and the time of a message between them.
 
 mod arrival;
 mod clock;

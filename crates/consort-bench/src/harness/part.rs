@@ -1,4 +1,4 @@
-//! A process's part in the task that it was started for.
+//! A process's part in the task for which it was started.
 
 use std::path::Path;
 

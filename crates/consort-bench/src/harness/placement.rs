@@ -1,10 +1,10 @@
-//! Where the PEs of processes are, and how long a message between two of them takes.
+//! The machines and processes of PEs, and the time of a message between two PEs.
 //!
-//! A message is a put of 8 bytes with a signal that the other PE awaits, and another one back; half
-//! of that round trip counts. Pairs take turns, so that all of them see the same changes of the
-//! machines, while the other PEs wait in a collective call. There are three kinds of pairs: PEs of
-//! one process, of one machine, and of two machines. If a kind has many pairs, only some are
-//! measured, with evenly spread ranks.
+//! A PE puts 8 bytes with a signal that the other PE awaits, and the other PE does the same in
+//! return. Half of this round trip is the time of a message. Pairs are measured in turn, so that
+//! all of them see the same changes of the machines; the other PEs wait in a collective call. There
+//! are three kinds of pairs: PEs of one process, of one machine, and of two machines. If a kind has
+//! many pairs, only some pairs are measured, with evenly spread ranks.
 
 use std::{
     collections::BTreeSet,

@@ -6,9 +6,9 @@
 //! | put-rate | 64 puts, and a quiet | 64 `MPI_Isend`, 64 `MPI_Irecv`, an empty reply |
 //! | put-bandwidth | 16 puts, and a quiet | 16 of both, an empty reply |
 //!
-//! The reply means the same as a quiet: everything has arrived. Each message has its own place at
-//! the target, and all come from one source. PE 1 takes no part in puts: it waits in the barrier at
-//! the end of a block.
+//! The reply has the same meaning as a quiet: all messages have arrived. Each message has a
+//! separate place at the target, and all have the same source. PE 1 takes no part in puts: it waits
+//! in the barrier at the end of a block.
 
 use std::{cell::Cell, collections::BTreeMap, str::FromStr};
 

@@ -2,16 +2,16 @@
 //!
 //! PE 0 decides how many calls a block has and which work is next, and passes that to the others at
 //! a barrier. Before and after each block, PEs 0 and 1 play ping-pong, which measures the one-way
-//! transfer at that moment. A block is discarded if its two readings differ by more than a fifth. It
-//! counts as disturbed if a PE that has its own core lost it in the block.
+//! transfer at that moment. A block is discarded if its two readings differ by more than a fifth.
+//! It counts as disturbed if a PE with its own core lost the core during the block.
 //!
 //! | | a block's time of one call | skewed arrival |
 //! | --- | --- | --- |
 //! | throughput | the longest local time of any PE over calls in a row | less its own delays |
 //! | latency | median over calls, each alone: first start to last end | last start to last end |
 //!
-//! Works take turns, block by block. Some calls precede each block, because a change of the
-//! algorithm drops all plans.
+//! The kinds of work alternate, block by block. Some calls precede each block, because a change of
+//! the algorithm drops all plans.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! State that the PEs of a session share in symmetric memory, because they may be processes.
 //!
-//! PE 0's decisions lie in its part of the memory; each PE's spans and counts lie in its own part.
+//! PE 0's decisions are in its part of the memory; each PE's spans and counts are in the PE's part.
 
 #![expect(unsafe_code, reason = "views words of symmetric memory as a ping-pong")]
 

@@ -1,6 +1,5 @@
-//! Processes that measure: this program, started again as `session FILE` by its own `session
-//! --start`, or by an MPI's `mpirun`. The file contains their task, and PE 0 prints the outcome,
-//! both as JSON.
+//! Processes that measure. `session --start` of this program, or an MPI's `mpirun`, starts them as
+//! `session FILE`. The file contains their task, and PE 0 prints the outcome, both as JSON.
 
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Collectives of values. A call copies its values, so Loose modes need no symmetric memory.
 //!
-//! A value is an array of doubles, of one of a few lengths. The library has no sum of arrays, so a
-//! closure, whose class is ordered, adds values longer than one double.
+//! A value is an array of doubles with one of a few lengths. A closure adds values longer than one
+//! double, so their operator is ordered.
 
 use consort::{
     Pod, Rank, Result, Team,

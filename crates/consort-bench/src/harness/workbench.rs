@@ -1,16 +1,17 @@
 //! The tuner's workbench: candidates, timed in turn, in several launches.
 //!
-//! All modes are timed by throughput: calls in a row on one buffer. That is the time of calls in a
-//! loop, and the only measurement that shows the gain of Loose calls. Strict calls in a row cannot
-//! overlap, so nothing is hidden. An ordered reduction is timed with sums, because its class
-//! determines which algorithms may serve it, but not the time per element.
+//! All modes are timed by throughput: calls in a row on one buffer. This is the time of calls in a
+//! loop, and only this measurement shows the gain of Loose calls. Strict calls in a row cannot
+//! overlap, so this hides none of their time. An ordered reduction is timed with sums, because its
+//! class determines which algorithms may serve it, but not the time per element.
 //!
 //! A Strict operation contains a barrier. During measurement, it is the fastest barrier measured
-//! for the team so far, whatever other wisdom exists.
+//! for the team so far, even if other wisdom exists.
 //!
 //! If the cores moved between near and far during a measurement, only the blocks of one class
-//! count. A block does not count if others took a core from its PEs. If the PEs share cores, the
-//! blocks of a launch do not count if others wanted to run both before and after it.
+//! count. A block does not count if other programs took a core from its PEs. If the PEs share
+//! cores, the blocks of a launch do not count if other programs were ready to run both before and
+//! after it.
 
 use std::{
     collections::HashMap,

@@ -1,9 +1,9 @@
-//! The bandwidth at which one core copies and adds data: its own, and another core's.
+//! The bandwidth at which one core copies and adds its own data, and another core's data.
 //!
 //! All figures are bytes written to the target per nanosecond (GB/s). A core's own buffers are warm
-//! and reused in each pass. For the other kind, the owner on the second core adds to each word of
-//! its buffer, which leaves the lines dirty in the owner's caches, as far as they fit. Only the
-//! first core's work on them is then timed.
+//! and reused in each pass. If the data is another core's, a thread on that core first adds to each
+//! word of its buffer. This leaves the lines dirty in that core's caches, if they fit. Then only
+//! the first core's work on the lines is timed.
 
 use std::{
     convert::Infallible,

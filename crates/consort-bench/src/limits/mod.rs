@@ -1,8 +1,9 @@
-//! The physical limits to which a collective's time is compared, measured on given cores.
+//! The physical limits with which a collective's time is compared, measured on given cores.
 //!
 //! No algorithm between two cores is faster than the transfer of one cache line, and none moves
 //! data faster than a core copies or adds it. These limits change within seconds if virtual cores
-//! move between physical ones. So measure them close to the times that are compared with them.
+//! move between physical cores. So measure them just before or after the times that are compared
+//! with them.
 //!
 //! - [`transfer_ns`]: one line, one way, by ping-pong; [`PingPong`] does this for two existing
 //!   threads;

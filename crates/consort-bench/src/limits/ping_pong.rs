@@ -3,7 +3,8 @@
 //! Each side owns a counter on its own line. In round `n` side 0 writes `n` and waits until side
 //! 1's counter reaches it; side 1 waits for side 0's counter, then writes `n`. A round is two
 //! transfers on the critical path. The counters continue from one run to the next, so they need no
-//! reset between two uses. Each counter has two lines, because of the adjacent-line prefetcher.
+//! reset between two uses. Each counter has two lines, because the prefetcher also loads the
+//! adjacent line.
 
 use std::{
     hint::spin_loop,

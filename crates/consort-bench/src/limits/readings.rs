@@ -5,10 +5,11 @@
 //! | copy | copies its own buffer |
 //! | pull | copies a buffer that the next core has just rewritten |
 //! | combine | adds two of its buffers into a third: load, add, store |
-//! | pull, combine | the same, with one of the two just rewritten by the next core |
+//! | pull, combine | the same, after the next core has rewritten one of the two |
 //!
-//! Bandwidths are in bytes of the target. Each reading has a transfer before and after it. It is
-//! discarded if these differ by more than a fifth; otherwise it belongs to their class.
+//! Bandwidths are in bytes of the target. The transfer is measured before and after each reading. A
+//! reading is discarded if its two transfers differ by more than a fifth; otherwise it belongs to
+//! their class.
 
 use std::{fmt, io, time::Duration};
 

@@ -1,6 +1,6 @@
 //! The barriers of the thread libraries, behind one trait.
 //!
-//! Each implementation adds only the selection of a rank's own state, for libraries that need one.
+//! Each implementation only adds the selection of a rank's state, for libraries that need it.
 #![expect(unsafe_code, reason = "the libraries need per-rank state and a C barrier")]
 
 use std::cell::UnsafeCell;

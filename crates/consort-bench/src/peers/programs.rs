@@ -1,14 +1,14 @@
 //! Libraries that are measured by separate programs, launched between the rounds of a run.
 //!
-//! A program times blocks of calls in a row on one buffer that is reused and not rewritten, with
-//! its own threads or processes, whatever the options for Consort. Between two rounds, each program
-//! is launched once, between two readings of the transfer. If these agree, the blocks of the launch
-//! have their class; otherwise the blocks count only if no launch has a class.
+//! A program times blocks of calls in a row on one buffer that is reused and not rewritten. It has
+//! its own threads or processes, and the options for Consort do not affect it. Between two rounds,
+//! each program is launched once, between two readings of the transfer. If the readings agree, the
+//! blocks of the launch have their class; otherwise the blocks count only if no launch has a class.
 //!
 //! If there are programs, they get half of the budget, in equal parts for each available library. A
-//! program is launched again if its used share of the time is not larger than that of the rounds.
-//! So a program that takes long to start has fewer launches, but these are spread over the run too.
-//! A library that fails once has no figures, only a reason.
+//! program is launched again unless it has used a larger share of its time than the rounds of
+//! theirs. So a program that takes long to start has fewer launches, but these are also spread over
+//! the run. A library that fails once has no figures, only a reason.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

@@ -1,11 +1,11 @@
-//! The thread libraries that Consort is compared with.
+//! The thread libraries with which Consort is compared.
 //!
 //! A thread library has a barrier and shared memory. The collectives here are those that a
-//! programmer writes with these:
+//! programmer would write with these:
 //!
 //! 1. every thread publishes the address of its data;
 //! 2. barrier;
-//! 3. every thread copies its blocks from there, or adds them up in rank order;
+//! 3. every thread copies its blocks from these addresses, or adds them up in rank order;
 //! 4. barrier, so that no thread changes data that others still read.
 //!
 //! Cost: two barriers, and a thread's copies or its passes over the data that it adds. There are no

@@ -1,9 +1,9 @@
 //! Ways to interrupt a PE, and their cost for the thread that interrupts.
 //!
-//! Asynchronous broadcasts interrupt their receivers on a machine whose cores support that
+//! If the cores of a machine support interrupts, asynchronous broadcasts interrupt their receivers
 //! (Petrović 2015, section 3.2). An operating system has two ways to make a computing thread do
-//! something: a signal, and a memory barrier on all cores of the process. A thread that waits
-//! anyway can poll, as the library's waits do.
+//! something: a signal, and a memory barrier on all cores of the process. A thread that waits needs
+//! neither: it can poll, as the library's waits do.
 
 use std::{
     hint::spin_loop,

@@ -1,13 +1,12 @@
 //! The time of a look-up in compiled wisdom, and the size of the table.
 //!
 //! The wisdom is that of this machine. Missing entries are filled with the model's choices, for all
-//! collectives in the tuner's modes and at every power of two of bytes. So the table is as large as
-//! tables get. It is compiled for one team, as at a launch.
+//! collectives in the tuner's modes and at every power of two of bytes. So the table has the
+//! largest size that occurs. It is compiled for one team, as at a launch.
 //!
-//! There are so many random queries that no branch predictor learns them. They are looked up in
-//! blocks: *alone*, where the next query depends on the last result, and *in a row*, where a
-//! processor overlaps several. Both times include reading the queries, which is also timed
-//! separately.
+//! There are too many random queries for a branch predictor to learn them. They are looked up in
+//! blocks: *alone*, if each query depends on the last result, and *in a row*, if a processor can
+//! overlap several. Both times include reading the queries, which is also timed separately.
 //!
 //! Source of the question: Nishtala, Zheng, Hargrove and Yelick 2011, section 3.6, whose index has
 //! about 48 bytes per entry, and look-ups of negligible time.

@@ -1,10 +1,10 @@
 //! The gain and the cost of refining choices while a program runs.
 //!
-//! Each kind of call starts with the slowest choice by the tuner's model, given as wisdom. One
-//! launch keeps it, one refines it, and one is forced to use the choice that the second one found.
-//! The time of the second relative to the third is the cost of refinement, including look-ups and
-//! later tries. The refining launch reports the number of calls and the time before its last
-//! choice.
+//! Wisdom gives each kind of call the choice that is slowest in the tuner's model. One launch keeps
+//! this choice, one refines it, and one is forced to use the choice that the second launch has
+//! found. The time of the second launch relative to the third is the cost of refinement, including
+//! look-ups and later tries. The refining launch reports the number of calls and the time before
+//! its last choice.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

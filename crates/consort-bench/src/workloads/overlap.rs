@@ -1,13 +1,14 @@
 //! A nonblocking broadcast with computation of the same length during it.
 //!
 //! - *late root*: the root computes before it starts the broadcast. The others compute for as long
-//!   as a blocking broadcast would make them wait, and then wait for the rest. The result is
-//!   compared with the longer of the two.
+//!   as they would wait in a blocking broadcast, and then wait for the rest. The result is compared
+//!   with the longer of the two times.
 //! - *busy*: all PEs start, compute for as long as the broadcast takes, and wait. The result is
 //!   compared with the sum.
 //!
-//! Copying needs a processor. So computation overlaps with waiting, not with other work on the same
-//! core. Every 20 us the computation calls the library, as a program would from time to time.
+//! Copying needs a processor. So computation can overlap with waiting, but not with other work on
+//! the same core. Every 20 us the computation calls the library, as a program would from time to
+//! time.
 //!
 //! Source of the question: nonblocking collectives in Nishtala, Zheng, Hargrove and Yelick 2011,
 //! section 3.

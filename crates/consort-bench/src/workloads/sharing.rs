@@ -2,8 +2,8 @@
 //!
 //! Each PE repeatedly computes for some time and calls a barrier: alone, next to a second job that
 //! does the same, and next to a thread that never waits. Threads with the standard library's
-//! barrier do the same, in turn. A library that takes much longer than these uses more than its
-//! share of the cores, or gives away its own share.
+//! barrier do the same, in turn. If a library takes much longer than these threads, it uses more
+//! than its share of the cores, or gives away its own share.
 
 use std::{
     future::Future,

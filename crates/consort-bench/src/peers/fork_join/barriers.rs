@@ -1,4 +1,5 @@
-//! Regions by a barrier: threads wait in one for a region, and in one after each of its steps.
+//! Regions by a barrier: threads wait in a barrier for a region, and in another after each of its
+//! steps.
 //!
 //! This is the usual way to run regions with a library that has only barriers. A region of `n`
 //! steps costs `n + 1` barriers.

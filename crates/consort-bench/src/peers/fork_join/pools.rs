@@ -1,8 +1,8 @@
 //! Libraries that run regions.
 //!
-//! rayon and paralight divide a region by their usual means, a parallel iterator over the ranks, and
-//! chili by halving the ranks. In these, an idle thread may take over ranks of another one. The
-//! system places the threads of chili and scoped threads.
+//! rayon and paralight divide a region in their usual way, with a parallel iterator over the ranks;
+//! chili halves the ranks. In these libraries, an idle thread may take over ranks of another
+//! thread. The system places the threads of chili and scoped threads.
 #![expect(unsafe_code, reason = "the trait ForkJoin is unsafe to implement")]
 
 use std::{num::NonZero, ops::Range, thread};

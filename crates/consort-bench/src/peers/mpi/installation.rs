@@ -1,7 +1,7 @@
 //! An installed MPI library: the paths of its parts, and the options of its launcher.
 //!
-//! Libraries in Python packages have environments that need not be activated: the variables that
-//! activation would set are set here, only for the commands.
+//! Libraries in Python packages have environments. The user need not activate them: this module
+//! sets their variables for the commands that it runs.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! MPI libraries as peers: a C program, compiled and launched by any MPI that is named.
+//! MPI libraries as peers: a C program, which each named MPI compiles and launches.
 //!
 //! The program is part of this library. It is compiled with the `mpicc` next to the named `mpirun`,
 //! and started with one process per PE, bound to cores if they fit. It prints the times of its

@@ -1,9 +1,9 @@
 //! The C program that times OpenMP's regions, barriers and reductions, and its compilers.
 //!
 //! The program is part of this library. It is compiled once, and started for a few blocks at a
-//! time, so its threads, which spin between calls, are gone while others are timed. If each thread
-//! has a core, they are bound to the cores in the caller's list. The compiler's library, or its
-//! environment variables, decide everything else.
+//! time. Its threads spin between calls, but they are gone while others are timed. If each thread
+//! has a core, threads are bound to the cores in the caller's list. All else is decided by the
+//! compiler's library or its environment variables.
 
 use std::{process::Command, sync::atomic::AtomicBool, time::Duration};
 

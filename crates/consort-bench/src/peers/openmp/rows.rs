@@ -1,9 +1,10 @@
-//! The rows of collectives by OpenMP: each library, waiting actively and passively.
+//! The rows of OpenMP's collectives: each library, with active and with passive waiting.
 //!
 //! OpenMP has a barrier, and sums by `reduction(+ : ...)` of a loop with one iteration per thread.
 //! The sum is one array for all threads. In a reduction the root reads it there; in an
 //! all-reduction every thread copies it to its own array. A launch has a few blocks of calls in a
-//! row, as long as those of Consort, with its own threads on the cores of Consort's PEs.
+//! row. They are as long as Consort's blocks, and run on the launch's own threads, on the cores of
+//! Consort's PEs.
 
 use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 

@@ -1,10 +1,10 @@
-//! OpenSHMEM: this project's library, next to the one whose `oshcc` and `oshrun` are in `PATH`.
+//! OpenSHMEM: this project's library, next to the library whose `oshcc` and `oshrun` are in `PATH`.
 //!
-//! Both compile one C program, and both launch it in turn. It prints the times of routines, and of
-//! loads and stores in the peer's memory; its head defines them. Another program, which does
-//! nothing, is launched with 8 PEs. A launch has the class of the transfers at its beginning and
-//! its end, and only launches of one class are compared. If a library's programs fail, the reason
-//! is shown next to what they printed before.
+//! One C program is compiled for both libraries, and launched with them in turn. It prints the
+//! times of routines, and of loads and stores in the peer's memory; its head defines them. Another
+//! program, which does nothing, is launched with 8 PEs. A launch has the class of the transfers at
+//! its beginning and its end, and only launches of one class are compared. If a library's programs
+//! fail, the reason is shown next to the output before the failure.
 
 use std::{
     collections::BTreeMap,

@@ -4,9 +4,9 @@
 //! continues with the PE after it, so that they do not all put to one PE at once.
 //!
 //! Protocol: flags and counters are reset after each round. So there are two of each, used in turn.
-//! A PE receives a message of the round after next only from a PE that has received its message of
-//! the next round, and it sends that message after its reset. For the same reason there are two
-//! buffers, and no message is overwritten before it is read.
+//! Another PE sends its message of round `n + 2` only after it has received this PE's message of
+//! round `n + 1`, and this PE sends that message only after its reset. For the same reason there
+//! are two buffers, and no message is overwritten before it is read.
 //!
 //! The receiver checks the round in the last word of each message, and all words after a block.
 

@@ -2,8 +2,9 @@
 //! bundle the data with its count in one line.
 //!
 //! Source: Dinan et al. (2014), section 2: only the counted operation need be complete. So a
-//! message may carry data and count, and the receiver, or the sender in a fence, stores the data in
-//! place and counts it. The PE that does so claims the bundle first, so that it is done once.
+//! message may carry data and count, and the receiver, or the sender in a fence, stores the data at
+//! its target and counts it. The PE that does so claims the bundle first, so that only one PE does
+//! it.
 //!
 //! | method | lines that travel |
 //! | --- | --- |

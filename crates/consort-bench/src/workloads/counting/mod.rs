@@ -1,4 +1,4 @@
-//! Programs for counting puts, timed with these and with the operations that they replace, in turn.
+//! Programs that are timed in turn with counting puts and with the operations that these replace.
 //!
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
 //! section 3: a ping-pong, an all-to-all, and a pipelined stencil.

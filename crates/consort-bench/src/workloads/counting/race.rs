@@ -1,8 +1,8 @@
 //! Measures the methods of a workload in turn.
 //!
 //! Each method gets a block of rounds in turn, between two readings of the transfer, in several
-//! launches. A launch fixes the pages of the memory, and therefore which lines share a cache set,
-//! at random. PEs that share cores have no transfer and no class.
+//! launches. A launch gets random pages of memory, which determine the lines that share a cache
+//! set. PEs that share cores have no transfer and no class.
 
 use std::{
     str::FromStr,

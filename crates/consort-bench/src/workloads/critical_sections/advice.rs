@@ -1,4 +1,4 @@
-//! Recommends a lock or a scheme for a section of some length, by measurements.
+//! Recommends a lock or a scheme for a section of a given length, by measurements.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 

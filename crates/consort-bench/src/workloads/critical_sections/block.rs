@@ -1,9 +1,10 @@
-//! Threads that use one counter for some time, and what each of them has done.
+//! Threads that use one counter for some time, and the number of operations of each.
 //!
 //! Each thread repeats an operation and then a random number of iterations of a loop. The thread
 //! that began the block sleeps, and looks at the threads' operation counts at the end of each
-//! window. If threads fit the cores, each is pinned to one, and a window counts if all threads
-//! together lacked at most a tenth of a processor: then each had at least 90 % of one.
+//! window. If threads fit the cores, each is pinned to a core. A window counts if all threads
+//! together lacked at most a tenth of a processor: then each thread had at least 90 % of its
+//! processor.
 
 use std::{
     hint::black_box,

@@ -1,7 +1,7 @@
 //! A stack or a queue that threads share: under each lock and each scheme, without locks, and from
 //! other libraries.
 //!
-//! An operation puts a value and takes one: a balanced load (Petrović 2015, section 6.2.4).
+//! An operation adds a value and removes one: a balanced load (Petrović 2015, section 6.2.4).
 
 use std::{
     collections::VecDeque,

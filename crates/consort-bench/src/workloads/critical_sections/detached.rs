@@ -1,4 +1,4 @@
-//! A counter whose threads wait for many operations together rather than for each.
+//! A counter whose threads do not wait for each operation, but for many operations together.
 
 use anyhow::Result;
 use consort_machine::affinity::CpuId;

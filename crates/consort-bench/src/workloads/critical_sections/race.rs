@@ -1,8 +1,8 @@
 //! Measures all rows in turn.
 //!
-//! A round has a block of each row for each number of threads, in random order. Each block has its
-//! own threads and counter, so a round is a launch, and intervals are over rounds. A ratio compares
-//! two blocks of one round.
+//! A round has a block of each row for each number of threads, in random order. Each block has new
+//! threads and a new counter. So a round counts as a launch, and intervals are over rounds. A ratio
+//! compares two blocks of one round.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

@@ -1,5 +1,5 @@
-//! Shows the rows as tables: one for a single thread, and for each number of threads one of
-//! operations per second, and one of times if low load was measured.
+//! Shows the rows as tables: one table for a single thread; for each number of threads, a table of
+//! operations per second, and a table of times if low load was measured.
 
 use super::{
     race::{Contended, Fairness, Latency, Results, Uncontended},

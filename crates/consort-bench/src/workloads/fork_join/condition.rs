@@ -2,8 +2,8 @@
 //! cores, or with a quota of processor time.
 //!
 //! Busy processes never wait. A quota belongs to a control group, which the process of a launch
-//! enters before it creates threads. The group is next to that of this process, or above, where it
-//! can be created; in version 2 a group that has processes cannot have groups with quotas.
+//! enters before it creates threads. The group is created next to that of this process, or above
+//! it. It cannot be inside: in version 2, a group with processes cannot contain groups with quotas.
 
 use std::{
     env, fs,

@@ -4,7 +4,7 @@
 //! Each of 30 layers has five products: the query; the keys and values; the output of the
 //! attention; the gate and the values of the inner layer, which are multiplied; the inner layer's
 //! output. The attention itself, the normalization and the embedding are left out, so a token costs
-//! only regions and products. Sums are of 32 bits, and are then scaled to 8 bits.
+//! only regions and products. Sums have 32 bits, and are then scaled to 8 bits.
 
 use anyhow::Result;
 

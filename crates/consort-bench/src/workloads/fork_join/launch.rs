@@ -1,8 +1,8 @@
 //! One program with one library, in a process that this one starts.
 //!
-//! A process per launch keeps the threads of other libraries away, which may spin between regions,
-//! and its processor time is that of one library. The process is this program, started again with a
-//! hidden option, and prints its samples as JSON.
+//! Each launch is a process. So the threads of other libraries, which may spin between regions, are
+//! gone, and the processor time is that of one library. The process is this program, started again
+//! with a hidden option. It prints its samples as JSON.
 
 use std::{
     env,

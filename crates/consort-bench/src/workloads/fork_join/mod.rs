@@ -1,4 +1,4 @@
-//! Programs made of parallel regions, each as a whole, with Consort and with other libraries.
+//! Whole programs made of parallel regions, with Consort and with other libraries.
 //!
 //! 1. `parts`: regions whose ranks write parts of an array;
 //! 2. `empty`, `nbody`, `tick`, `decode`, `graph`: the programs, each written once;

@@ -1,7 +1,8 @@
 //! Launches of all libraries in turn.
 //!
-//! A condition is established once for all rounds. In each round each library has one launch of a program, in random order. There is at least one
-//! round. The interval of a time is that of the launches' medians.
+//! A condition is established once for all rounds. In each round each library has one launch of a
+//! program, in random order. There is at least one round. The interval of a time is over the
+//! launches' medians.
 
 use std::{
     collections::BTreeMap,

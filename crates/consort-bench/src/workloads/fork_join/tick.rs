@@ -1,9 +1,9 @@
 //! The tick of a control loop or a game: bursts of short jobs, with serial work between them, then
 //! sleep until the next tick.
 //!
-//! A burst is a region in which the threads take jobs from a shared counter, so a late thread finds
-//! fewer of them. The time of a tick does not include the sleep. But a library whose threads wait
-//! for long without sleeping spends processor time in it.
+//! A burst is a region in which the threads take jobs from a shared counter, so a late thread gets
+//! fewer jobs. The time of a tick does not include the sleep. But a library whose threads wait for
+//! long without sleeping uses processor time during it.
 
 use std::{
     hint::black_box,

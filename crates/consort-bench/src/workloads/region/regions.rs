@@ -1,7 +1,7 @@
-//! The rows of regions: empty ones, and regions in which each PE adds up a part of an array.
+//! The rows of regions: empty regions, and regions in which each PE adds up a part of an array.
 //!
-//! If each PE has a core, the threads of rayon are bound to the cores of Consort's PEs. Scoped
-//! threads run where the system puts them, because binding would be another system call for each.
+//! If each PE has a core, the threads of rayon are bound to the cores of Consort's PEs. The system
+//! places scoped threads, because binding would cost another system call for each thread.
 
 use std::{hint::black_box, thread};
 

@@ -1,8 +1,8 @@
 //! A row: one library's way to do a kind of work, timed a block at a time.
 //!
-//! A block has its own threads: its row creates them, warms up until the time of a region is known,
-//! times as many regions as fit into the block, and ends the threads. So no thread of another row
-//! spins or yields at the same time.
+//! Each block has separate threads: its row creates them, warms up until the time of a region is
+//! known, times as many regions as fit into the block, and ends the threads. So no thread of
+//! another row spins or yields at the same time.
 
 use std::{
     sync::atomic::AtomicBool,
