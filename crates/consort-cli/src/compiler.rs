@@ -1,12 +1,12 @@
 //! The compilers that the wrappers run.
 //!
-//! A wrapper never asks `CC` or `CXX`, because build systems set these to the wrapper itself. Its
-//! compiler is the one that `CONSORT_CC` or `CONSORT_CXX` names, or else the one that `consort
-//! install` has recorded, or else `cc` or `c++`. Only `consort install` reads `CC` and `CXX`.
+//! A wrapper never reads `CC` or `CXX`, because build systems set these to the wrapper itself. It
+//! runs the compiler that `CONSORT_CC` or `CONSORT_CXX` names, or else the compiler that
+//! `consort install` has recorded, or else `cc` or `c++`. Only `consort install` reads `CC` and
+//! `CXX`.
 //!
-//! A command line that leads back to a wrapper, in any way, ends with an error: the first wrapper
-//! sets `CONSORT_WRAPPED` for the compiler, and a wrapper that finds it set was started by a
-//! wrapper.
+//! If a wrapper's compiler leads back to a wrapper, the command ends with an error: a wrapper sets
+//! `CONSORT_WRAPPED` for its compiler, so a wrapper that finds it set was started by a wrapper.
 
 use std::{
     env,

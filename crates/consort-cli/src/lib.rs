@@ -1,5 +1,5 @@
-//! The command `consort`, as a library, so that a program that registers its own algorithms has a
-//! command that tunes them.
+//! The command `consort` as a library. A program that registers algorithms can thus be a command
+//! that tunes them.
 //!
 //! The `main` of such a program calls `consort::tune::register` for each algorithm, and then
 //! [`main`] of this library; see the example `own_algorithm`.

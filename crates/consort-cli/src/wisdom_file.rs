@@ -1,4 +1,4 @@
-//! The wisdom file: its path, backups of the old one, and remedies for an unusable one.
+//! The wisdom file: its path, the backup of the old file, and remedies for an unusable file.
 
 use consort_console::require;
 use std::{

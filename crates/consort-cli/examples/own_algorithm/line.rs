@@ -1,7 +1,7 @@
 //! An all-reduce along a line: each PE combines its block with the message from the right, and the
 //! result goes back.
 //!
-//! This is the code of `docs/adding-an-algorithm.md`: an algorithm of a program, which is not in
+//! This is the code of `docs/adding-an-algorithm.md`: a program's own algorithm, which is not in
 //! the library's registry.
 //!
 //! Source: the chain of Nishtala and Yelick 2009, section 4.1, up and then down.

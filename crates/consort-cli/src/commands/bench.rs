@@ -1,4 +1,4 @@
-//! `consort bench`: times calls of this library, next to the machine's limits and other libraries.
+//! `consort bench`: times calls of this library, the machine's limits, and other libraries.
 //!
 //! 1. Each file not named below is a subcommand: its arguments, their checks, and the call of
 //!    `consort-bench` that measures.

@@ -1,7 +1,7 @@
 //! `consort completions`: completes the command in a shell.
 //!
-//! Values come from the parser of an argument, or else from the argument's name. Many arguments
-//! accept more than names, such as an algorithm with its parameters.
+//! The parser of an argument supplies the values, or else the argument's name determines them. Many
+//! arguments also accept other values, such as an algorithm with its parameters.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! `consort profile`: shows where a program spends its time in calls, and what could be gained.
+//! `consort profile`: shows where a program spends its time in calls, and how much time could be
+//! saved.
 //!
 //! The program's PEs write their profiles to a folder that `CONSORT_PROFILE` names. When the
 //! program has ended, in any way, `joined` joins them, `tuning` compares the algorithms that served

@@ -3,9 +3,9 @@
 //! Options end where the program begins: everything after it belongs to the program. Some options
 //! of other launchers, such as `-np`, are also accepted, so that their scripts run here.
 //!
-//! On this machine, the processes are children of this command. On others, an MPI starts them:
-//! `machines` builds its command, and `hosts` reads the hosts. `ignored_settings` warns of settings
-//! without effect.
+//! On this machine, the processes are children of this command. On other machines, an MPI starts
+//! them: `machines` builds its command, and `hosts` reads the hosts. `ignored_settings` warns of
+//! settings without effect.
 
 mod hosts;
 mod ignored_settings;

@@ -1,15 +1,15 @@
-//! `consort tune`: measures which algorithm is the fastest for which query, and saves that as
+//! `consort tune`: measures which algorithm is the fastest for each query, and saves the result as
 //! wisdom.
 //!
 //! 1. Existing wisdom is loaded, and saved immediately to check that it can be.
 //! 2. The search runs for most of the budget; `watch` shows it, and saves from time to time.
 //! 3. A comparison measures the gain over a thread library and simpler algorithms.
-//! 4. `summary` is the first screen of the result, `page` all tables, and `plots` the plots.
+//! 4. `summary` writes the first screen of the result, `page` all tables, and `plots` the plots.
 //!
 //! With `--record`, the queries are those that programs have called, and the new choices are
 //! compared with the old ones (`mix`).
 //!
-//! It may be interrupted at any time: the entries found so far are saved, and the next run
+//! The command may be interrupted at any time: it saves the entries found so far, and its next run
 //! continues. With `--check` nothing is tuned: the choices are compared with all other candidates.
 
 mod check;

@@ -1,4 +1,4 @@
-//! The examples in the help of each command: all parse, and those that take no time work.
+//! The examples in the help of each command: all parse, and the fast ones work.
 //!
 //! The help of a command names its subcommands below `Commands:` and its examples, one per line,
 //! below `Examples:`. A line with `--help` at its end is only parsed.

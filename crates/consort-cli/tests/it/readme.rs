@@ -1,9 +1,9 @@
-//! The commands in README.md and docs/ work as a reader who types them expects.
+//! The commands in README.md and docs/ work for a reader who types them.
 //!
-//! Each line of a block marked `sh`, and each line after `$ ` in one marked `console`, is run, in
-//! order, in a fresh folder for each document, with separate wisdom, and with the C program that
-//! the document names. After a comment `# takes long`, a command is only compared with its help.
-//! Lines that do not use the command are skipped, by list.
+//! The test runs each line of a block marked `sh`, and each line after `$ ` in a block marked
+//! `console`, in order. Each document has a fresh folder, separate wisdom, and the C program that
+//! it names. After a comment `# takes long`, a command is only compared with its help. A list names
+//! the lines to skip, which do not use the command.
 
 use std::{
     env, fs,

@@ -1,5 +1,5 @@
-//! `consort run`: input and output of the processes, signals, the exit status, and nothing left
-//! behind. The programs are shell scripts, which know nothing of Consort.
+//! `consort run`: input and output of the processes, signals, the exit status, and that nothing is
+//! left behind. The programs are shell scripts that do not use Consort.
 
 mod endings;
 mod machines;

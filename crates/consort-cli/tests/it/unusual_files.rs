@@ -1,6 +1,6 @@
 //! Pipes, devices, folders and endless files in place of each file that the command reads: it
-//! rejects them immediately, by name, and neither waits nor fills the memory. Files that another
-//! user could have written are used with a warning, because they are data.
+//! rejects them immediately, names them, and neither waits nor fills the memory. It uses files that
+//! another user could have written, with a warning, because they are only data.
 
 use std::{
     fs::{self, File, Permissions},

@@ -2,7 +2,7 @@
 //!
 //! All algorithms, sizes and peers are timed in turn in successive launches, with measurements of
 //! the limits in between, so that all of them see the same changes of the machine. MPI and OpenMP
-//! are separate programs, which are also launched in between.
+//! have separate programs, which are also launched in between.
 
 use std::{
     sync::atomic::AtomicBool,

@@ -1,6 +1,6 @@
 //! `consort bench --compare OLD.json`: each row next to its counterpart from an earlier run.
 //!
-//! Rows correspond if they are of the same call by the same algorithm; Consort's choice is compared
+//! Rows correspond if they have the same call and the same algorithm; Consort's choice is compared
 //! with its earlier choice. A ratio is the new time over the old one, or the old rate over the new
 //! one, so more than 1 is slower. The interval of the ratio determines the verdict. A row is
 //! undecided unless its whole interval is on one side of 1, or within the band of equal times.

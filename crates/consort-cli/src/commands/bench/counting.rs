@@ -1,4 +1,5 @@
-//! `consort bench counting`: programs with counting puts, and with the operations they replace.
+//! `consort bench counting`: programs with counting puts, and with the operations that these
+//! replace.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The work that arguments of `barrier` and `collective` ask for, and arguments that are refused.
+//! The work that the arguments of `barrier` and `collective` request, and arguments that are
+//! refused.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Files by which pkg-config and CMake find an installation, under every name that a build system
-//! may use. They find the folder relative to themselves, so the installation may be moved.
+//! Files with which pkg-config and CMake find an installation, under every name that a build system
+//! may use. The files contain only relative paths, so the installation may be moved.
 
 use crate::c_library::{SHMEM, SYSTEM, THREADS};
 

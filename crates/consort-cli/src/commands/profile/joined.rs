@@ -1,6 +1,6 @@
 //! The profile of jobs, joined from those of their PEs.
 //!
-//! A program may create many jobs, one after the other. Those with the same name, kind and number of
+//! A program may create many jobs, one after the other. Jobs with the same name, kind and number of
 //! PEs are added up.
 
 use std::{cmp::Reverse, collections::BTreeSet, fs, path::Path};

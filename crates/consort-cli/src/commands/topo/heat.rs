@@ -1,7 +1,7 @@
 //! The matrix of transfers, as text of at most 100 columns; slower transfers are darker.
 //!
-//! With up to 8 processors, the class is written out; with up to 16, it is one letter. With more,
-//! there is only room for the shade, in bands of 80 columns.
+//! With up to 8 processors, the class is a word; with up to 16, it is one letter. With more, there
+//! is only room for the shade, in bands of 80 columns.
 
 use std::{collections::BTreeMap, fmt::Write};
 

@@ -1,5 +1,5 @@
-//! `consort tune --record`: recorded calls of programs, and the time that they take by the choices
-//! before tuning and by the new ones.
+//! `consort tune --record`: the recorded calls of programs, and their time with the choices before
+//! tuning and with the new choices.
 //!
 //! Both choices for a query are measured alternately in the same launches. Calls with entry and
 //! exit barriers then use the same barrier, the fastest known.

@@ -1,5 +1,5 @@
 //! All results of a tuning run: the gains, the fastest algorithms, the costs of the modes, and
-//! contradictions. `summary` has what a newcomer needs of them.
+//! contradictions. `summary` selects the results that a newcomer needs.
 
 use std::{
     collections::BTreeMap,

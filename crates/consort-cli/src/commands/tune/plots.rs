@@ -1,4 +1,4 @@
-//! Plots of a tuning run: the choices by size, their times, and those of others.
+//! Plots of a tuning run: the choices by size, their times, and the times of others.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! The progress of tuning, and saving meanwhile.
+//! Shows the progress of tuning, and saves the wisdom in the meantime.
 //!
 //! On a terminal, a bar shows the progress and the current measurement; elsewhere, a line is
-//! printed from time to time. Wisdom is saved every few seconds, so that little is lost, however
-//! the process ends. A first signal to stop ends the search in order, and a second one ends the
-//! process.
+//! printed from time to time. Wisdom is saved every few seconds, so that little is lost if the
+//! process is killed. A first signal ends the search in an orderly way, and a second signal ends
+//! the process.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! `consort bench fork-join`: each program with each library that is there.
+//! `consort bench fork-join`: each program with each installed library.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! OpenMP next to collectives: with the installed compilers, and with some that only pretend.
+//! OpenMP next to collectives: with the installed compilers, and with fake ones.
 
 use std::{
     env,

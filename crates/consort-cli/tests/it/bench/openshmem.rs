@@ -1,4 +1,5 @@
-//! `consort bench openshmem`: with a library that fails at its end, and without.
+//! `consort bench openshmem`: with a library whose programs fail at exit, and without a second
+//! library.
 
 use std::{collections::BTreeSet, env};
 

@@ -1,8 +1,8 @@
 //! No two files import each other, directly or indirectly, and no subcommand imports another.
 //!
 //! A file is its module. An import is a path that begins with `crate`, `super`, `self` or a child's
-//! name. `mod` is not an import, and neither is `pub use` of a child's item: a module that imports
-//! that item from the parent imports the child. Tests inside a file and doc links do not count.
+//! name. `mod` and `pub use` of a child's item are not imports. A module that imports that item
+//! from the parent imports the child. Tests inside a file and doc links do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

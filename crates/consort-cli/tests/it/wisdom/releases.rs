@@ -1,4 +1,5 @@
-//! Wisdom of other versions of the library is used as far as its algorithms have not changed.
+//! Wisdom of other versions of the library is used, except the entries of algorithms that have
+//! changed.
 
 use std::fs;
 
