@@ -1,7 +1,7 @@
-//! Candidates that are made of parts: the combination of the best of each part.
+//! Candidates that consist of parts: combines the best candidates of all parts.
 //!
 //! There are too many combinations of parts, so a catalogue varies one part at a time and uses the
-//! defaults for the others. Times of parts add up, so the best of each part make the best whole.
+//! defaults for the others. The times of parts add up, so the best parts form the best whole.
 
 use consort_fabric::Candidate;
 

@@ -1,9 +1,9 @@
 //! Measures the penalty of the choices: how much slower they are than the best candidates.
 //!
 //! All distinct candidates are first measured in turn, to find the best. The fastest of many is
-//! also the luckiest, so its time is biased. Therefore the choice and the fastest of the others are
-//! measured again, against each other only. Each query gets its share of the remaining time. A
-//! query that is interrupted because the time is over counts as unmeasured.
+//! also the luckiest, so its time is biased. Therefore only the choice and the fastest of the
+//! others are measured again, in turn. Each query gets its share of the remaining time. If the time
+//! is over during the measurement of a query, the query counts as unmeasured.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -3,17 +3,17 @@
 //!
 //! Of two entries that differ in one property, one does less if it has a smaller message, modes
 //! that wait for less at either end, a commutative operator, buffers in symmetric memory, or a
-//! result on the root only. A barrier does less than any strict operation, because that implies a
-//! barrier. Two operations in sequence that give the result of a third do more than it (Träff,
-//! Gropp and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means
-//! noise or a missing candidate, because the operation that does more could have replaced the
-//! other.
+//! result on the root only. A barrier does less than any strict operation, because a strict
+//! operation includes a barrier. If two operations in sequence give the result of a third, they do
+//! more than the third (Träff, Gropp and Thakur 2010, "Self-consistent MPI performance
+//! guidelines"). A contradiction means noise or a missing candidate, because the operation that
+//! does more could have replaced the other.
 //!
 //! Entries are times of calls in a row. One call can replace another in such a row, so their times
 //! are comparable. But the times of two rows of overlapping calls say nothing about a row that
-//! alternates between both: there the second call waits for the first. So only calls that cannot
-//! overlap are put in sequence: Strict ones in symmetric memory. In private memory, modes All
-//! require less, so these calls are not compared with those in symmetric memory.
+//! alternates between the two calls, because there the second call waits for the first. So only
+//! calls that cannot overlap are put in sequence: Strict calls in symmetric memory. In private
+//! memory, modes All require less, so calls there are not compared with calls in symmetric memory.
 
 use std::fmt;
 

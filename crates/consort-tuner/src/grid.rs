@@ -1,4 +1,5 @@
-//! The queries that a search tunes, the most useful first, because a search may stop early.
+//! The queries that a search tunes. The most useful ones come first, because a search may stop
+//! early.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,9 +1,9 @@
 //! Search, wisdom and selection among the algorithms of a collective, by name and parameters.
 //!
 //! Nishtala and Yelick ("Optimizing collective communication on multicores", 2009) find the best
-//! tree by trying trees, with the mode, the size and the team as inputs. Here too, a model prunes
-//! candidates and measurement decides. This crate contains no algorithms: a [`Catalog`] lists
-//! candidates and estimates them, a [`Workbench`] measures them.
+//! tree by trying trees, with the mode, the size and the team as inputs. In the same way, a model
+//! prunes candidates here, and measurement decides. This crate contains no algorithms: a
+//! [`Catalog`] lists candidates and estimates them, and a [`Workbench`] measures them.
 //!
 //! 1. [`Search`] measures a [`Workload`] at a [`Rigour`] and writes entries into [`Wisdom`]. The
 //!    workload is a [`Grid`] of queries, or the [`Mix`] that programs have recorded.

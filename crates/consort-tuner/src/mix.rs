@@ -1,8 +1,9 @@
 //! The mix of collectives that programs call: programs record it, and the tuner tunes for it.
 //!
 //! A file is TOML like wisdom, with a table `[[calls]]` for each kind of call. Jobs append their
-//! tables. So each table has the version of the format and ends with a mandatory key, which shows
-//! where a file was cut off. Sizes are the powers of two that wisdom has entries for.
+//! tables. So each table has the version of the format, and ends with a mandatory key; if the key
+//! is missing, the file was cut off there. Sizes are the powers of two for which wisdom has
+//! entries.
 
 use std::{
     collections::BTreeMap,

@@ -2,7 +2,7 @@
 //!
 //! A job writes a file for each of its PEs, and `consort profile` joins them. A file is TOML like
 //! wisdom: the PE's keys in a table `[pe]`, and a table `[[calls]]` for each kind of call at each
-//! place. Only the version of the library that wrote a file reads it.
+//! place. A file is read only by the version of the library that wrote it.
 
 use consort_fabric::{Candidate, Query};
 

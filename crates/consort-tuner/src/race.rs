@@ -1,9 +1,9 @@
 //! Candidates that are measured together, launch by launch.
 //!
 //! A launch fixes the places of its threads and buffers, and the order of turns if PEs share cores.
-//! That favours one candidate or another. Besides, the machine changes during measurement. So an
-//! interval is over launches, and candidates are compared by the ratios of blocks that are
-//! neighbours in time and belong to the same class of the transfer.
+//! This favours one candidate or another. The machine also changes during measurement. So an
+//! interval is over launches, and candidates are compared by the ratios of blocks that follow each
+//! other and belong to the same class of the transfer.
 
 use std::time::Duration;
 

@@ -1,16 +1,16 @@
 //! The selector: decides which candidate serves a call, and explains why.
 //!
 //! A runtime that plans a call, a command that explains or checks a choice, and the refinement of
-//! choices at run time all use it, so they agree. It takes, in this order:
+//! choices at run time all use it, so they agree. It selects the first of these:
 //!
 //! 1. the candidate that the program forces for the collective;
 //! 2. wisdom's choice for the call, or for the nearest modes, team size and message size, if that
 //!    candidate can serve the call;
 //! 3. the candidate with the model's best estimate among those that can serve the call.
 //!
-//! All algorithms keep rank order, whatever the operator, at the cost of at most one more message.
-//! So measurements with a commutative operator are used for all operators. Wisdom and the model
-//! assume elements of eight bytes; a candidate that cannot serve larger elements is skipped.
+//! All algorithms keep rank order with any operator, at the cost of at most one more message. So
+//! measurements with a commutative operator are used for all operators. Wisdom and the model assume
+//! elements of eight bytes; a candidate that cannot serve larger elements is skipped.
 
 use std::{borrow::Cow, fmt};
 

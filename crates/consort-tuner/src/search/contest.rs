@@ -1,13 +1,13 @@
 //! The contest of a query: finds the fastest of its candidates.
 //!
-//! Successive halving: each heat measures the remaining candidates in turn. Those that are much
-//! slower than the best leave, and so does the slower half of the rest, until two remain. These two
-//! meet in the final with the incumbent, the candidate that serves the query's calls so far. The
-//! final alone decides. Its blocks have not chosen the finalists, so they do not favour the luckiest
-//! one, and the search spreads its launches over time.
+//! Successive halving: each heat measures the remaining candidates in turn. Candidates that are
+//! much slower than the best are dropped, and so is the slower half of the rest, until two remain.
+//! In the final, these two meet the incumbent, the candidate that has served the query's calls so
+//! far. Only the final decides. Its blocks were not used to choose the finalists, so they do not
+//! favour the luckiest one, and the search spreads its launches over time.
 //!
 //! The incumbent stays the choice unless another finalist is clearly faster in the blocks of the
-//! final. So tuning replaces no choice by chance, however noisy the machine is.
+//! final. So tuning replaces no choice by chance, even on a noisy machine.
 
 use std::time::Duration;
 

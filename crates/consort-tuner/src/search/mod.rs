@@ -3,18 +3,18 @@
 //! 1. Every query without an entry gets the model's estimate. From then on the result is complete,
 //!    and every later step only improves it.
 //! 2. The queries are measured a group at a time, the most useful first, in three quarters of the
-//!    time. Heats find the finalists of each query of a group; a query's time is proportional to its
-//!    weight. Then the finals of the group are measured in turn, one launch of each, several times.
-//!    So the launches of a query see how the machine changes.
+//!    time. Heats find the finalists of each query of a group; a query's time is proportional to
+//!    its weight. Then the finals of the group are measured in turn, one launch of each, several
+//!    times. So the launches of a query are spread over the changes of the machine.
 //! 3. If the winner of a grid changes between neighbouring sizes, the size between them is measured
 //!    too, the largest margin first, until the change is located or the time is over.
 //!
-//! A launch in which others used the cores all the time decides nothing. After such a launch the
-//! search waits for the cores, for at most a quarter of the budget in all, and launches again.
+//! If other programs used the cores during a whole launch, the launch decides nothing. The search
+//! then waits for the cores, for at most a quarter of the budget in total, and launches again.
 //!
-//! A final replaces the candidate that serves the query's calls so far only by one that is clearly
-//! faster in the blocks of the final. The search keeps existing entries that were won at the same or
-//! a higher rigour. So it can be stopped at any time, and continues when it runs again.
+//! A final replaces the candidate that has served the query's calls so far only by a candidate that
+//! is clearly faster in the blocks of the final. The search keeps existing entries that were won at
+//! the same or a higher rigour. So it can be stopped at any time, and continues when it runs again.
 
 pub(crate) mod contest;
 mod crossovers;

@@ -5,15 +5,15 @@
 //! float, a boolean, or an array of these. Keys are bare or quoted.
 //!
 //! Dates, inline tables, dotted keys, arrays within arrays, numbers of base 16, 8 or 2, and tables
-//! with more than two names are left out on purpose, and errors name them: no file uses them, and
-//! users' programs compile this instead of a library for all of TOML. Without them nothing nests,
-//! so neither reading nor dropping recurses.
+//! with more than two names are left out on purpose, and errors name them. No file uses them, and
+//! users' programs compile this module instead of a library for all of TOML. Without them nothing
+//! nests, so neither reading nor dropping recurses.
 //!
 //! Later file formats must keep to this subset, or older programs report them as errors.
 //!
-//! Every error has its line. Text is written exactly as the crate `toml` writes it, byte by byte,
-//! because processes compare a hash of it to check that they have the same wisdom; tests compare
-//! both.
+//! Every error has its line. Text is written byte by byte as the crate `toml` writes it, because
+//! processes compare a hash of the text to check that they have the same wisdom. Tests compare the
+//! two.
 
 mod read;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Writes tables and values.
 //!
-//! A string gets the first form that shows it without an escape: `"basic"`, `'literal'`, or one of
-//! the two forms with three quotes, which may contain both kinds of quotes and line ends. A string
-//! that needs escapes in all of them is basic.
+//! A string gets the first form that needs no escape: `"basic"`, `'literal'`, or one of the two
+//! forms with three quotes, which may contain both kinds of quotes and line ends. If every form
+//! needs escapes, the string is basic.
 
 use std::fmt::Display;
 

@@ -1,7 +1,7 @@
 //! The path of wisdom, and loading and atomic saving.
 //!
 //! A reader sees the old or the new wisdom, and a crash leaves one of them (`files::replace`). If
-//! two tuners save at once, the last one's file remains.
+//! two tuners save at the same time, the file of the last one remains.
 
 use std::{
     error::Error,

@@ -6,8 +6,8 @@
 //! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
-//! Wisdom belongs to one machine. Wisdom that does not fit is refused, never used silently. It
-//! outlives releases of the library: each algorithm has a revision, and entries whose algorithms
+//! Wisdom belongs to one machine. Wisdom that does not fit is refused, never used silently. Later
+//! releases of the library can use it: each algorithm has a revision, and entries whose algorithms
 //! have another revision are left out.
 
 mod file;

@@ -1,4 +1,5 @@
-//! Revisions of algorithms: wisdom is used as far as these have not changed.
+//! Revisions of algorithms: only entries of wisdom whose algorithms have the same revision are
+//! used.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Choices: which entry answers a query, and that a table gives the same answer.
+//! Choices: the entry that answers a query, and the same answer from a table.
 
 use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{

@@ -1,4 +1,4 @@
-//! Searches: quality, duration, and what they keep, add and leave out.
+//! Searches: their quality and duration, and the entries that they keep, add and leave out.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -1,8 +1,8 @@
 //! A machine with known times and noise, in virtual time.
 //!
 //! The candidates, the model and the times without noise are those of [`Fake`]. If cores are near,
-//! each candidate has another advantage. A launch places threads and pages, which favours some
-//! candidates by a few per cent. Each block takes 0.3 ms, stretched by the noise.
+//! each candidate is faster by another factor. A launch places threads and pages, which makes some
+//! candidates faster by a few per cent. Each block takes 0.3 ms, stretched by the noise.
 
 use std::{convert::Infallible, f64::consts::TAU, sync::OnceLock, time::Duration};
 

@@ -1,6 +1,6 @@
 //! The statistics of a search, on machines whose noise and true times are known.
 //!
-//! A machine is tuned from nothing and twice again, with several seeds. Then each choice is
+//! A machine is tuned without wisdom and then twice again, with several seeds. Then each choice is
 //! compared with the best candidate and with the choice before, by the times without noise. A
 //! change of the search must not exceed the limits. To see the figures:
 //! `cargo test -p consort-tuner --test it noise -- --nocapture`.
