@@ -1,5 +1,6 @@
-//! Passes the commit of the build to the compiler as `CONSORT_COMMIT`: that of the repository whose
-//! folder `crates` contains this package, or the package's record if it is from a registry.
+//! Passes the commit of the build to the compiler as `CONSORT_COMMIT`. It is the commit of the
+//! repository whose folder `crates` contains this package, or that in the package's record if the
+//! package is from a registry.
 //!
 //! Cargo runs it again only after another commit or checkout, and compiles again only if the commit
 //! differs. Uncommitted changes are not reported.

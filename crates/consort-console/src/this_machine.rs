@@ -1,4 +1,5 @@
-//! The numbers of this machine's parts, with equal parts grouped, and the page that shows them.
+//! The numbers of this machine's parts, such as cores and caches, and the page that shows them.
+//! Equal parts are grouped.
 
 use consort_bench::{
     page::Page,

@@ -1,5 +1,5 @@
-//! Invalid command-line usage that the commands detect, and that ends them like an error of the
-//! parser.
+//! Invalid command-line usage that the commands detect themselves. It ends them like an error of
+//! the parser.
 
 use std::{error::Error, fmt, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! Heat maps: a cell for each pair of a row and a column, whose colour shows its class.
+//! Heat maps: a cell for each pair of a row and a column. The colour of a cell shows its class.
 
 use crate::{
     canvas::{Canvas, Size, fitting, width_of},

@@ -2,8 +2,9 @@
 //!
 //! A [`Document`] consists of headings, text, [`Table`]s and plots: [`Lines`] over a size,
 //! [`Bars`], and a [`Heat`] map. [`Document::html`] writes all of it into one file that needs no
-//! network. Plots are SVG, generated here twice each, for wide and for narrow windows. A script
-//! only adds comfort: sorting, highlighting, values at the pointer. All texts are escaped.
+//! network. Plots are SVG. Each is generated twice, for wide and for narrow windows. A report also
+//! works without its script, which adds sorting, highlighting, and values at the pointer. All texts
+//! are escaped.
 //!
 //! 1. `document`: the parts; `table`: tables and their cells; `page`: the file, with its style and
 //!    its script;

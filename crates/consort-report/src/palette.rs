@@ -1,7 +1,7 @@
 //! The marks that distinguish series: colour, marker and dashes, never colour alone.
 //!
-//! The colours, which the style sheet defines for light and dark mode, are those of Okabe and Ito
-//! (2008) for all kinds of colour vision.
+//! The colours are those of Okabe and Ito (2008), for all kinds of colour vision. The style sheet
+//! defines them for light and dark mode.
 
 /// The number of colours, as in the style sheet.
 pub(crate) const COLOURS: usize = 7;

@@ -1,8 +1,8 @@
 //! JSON objects as a CSV table (RFC 4180), with the system's line ends.
 //!
-//! A key in a nested object is named by both keys, as `context.date`; the values of a list are
-//! numbered, as `ci95_ns.0` and `ci95_ns.1`. The columns are in the order of the keys. Null is an
-//! empty field.
+//! The column of a key in a nested object has the names of both keys, such as `context.date`. The
+//! columns of a list have numbers, such as `ci95_ns.0` and `ci95_ns.1`. The columns are in the
+//! order of the keys. Null is an empty field.
 
 use std::collections::HashMap;
 

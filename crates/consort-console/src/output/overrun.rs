@@ -1,4 +1,4 @@
-//! Reports in a line why a command took longer than its budget.
+//! Prints a line that says why a command took longer than its budget.
 
 use std::time::Duration;
 
