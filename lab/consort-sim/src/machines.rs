@@ -3,8 +3,8 @@
 //! A description is TOML: the parts of a machine, and the costs of its operations without
 //! contention. The costs are published measurements of single operations, in the units of their
 //! source. Numbers that are not published are listed in the table `provenance`, as assumptions or
-//! with the figures that they are fitted to, and a comment gives their basis. The time of a
-//! collective is not in a file: simulations compute it.
+//! with the figures to which they are fitted, and a comment gives their basis. No file contains the
+//! time of a collective: simulations compute it.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
 //! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of

@@ -2,7 +2,7 @@
 //!
 //! As in `fabric`, data moves after the costs of an operation have been spent, and notifications
 //! arrive even later. Like an interrupt handler, the PE takes notifications before
-//! acknowledgements, in the order of their arrival; but it takes them only while it waits. Before
+//! acknowledgements, in the order of their arrival. But it takes them only while it waits. Before
 //! it returns to the program, the kernel also serves the notifications that have arrived in the
 //! meantime. Reading a flag that is not set costs nothing.
 

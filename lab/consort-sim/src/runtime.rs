@@ -1,8 +1,8 @@
 //! The runtime of simulated PEs: makes plans for collectives, and makes calls with them.
 //!
-//! [`Simulation::plan`] makes a plan for each PE before anything runs, so a candidate that cannot
-//! serve is an error there. A [`Caller`] makes the calls of one PE: before a call it gives and
-//! awaits the credits that [`flow`](consort_collectives::flow) asks for. It reports when the PE
+//! [`Simulation::plan`] makes a plan for each PE before a simulation runs, so it returns an error
+//! if a candidate cannot serve. A [`Caller`] makes the calls of one PE: before a call it gives and
+//! awaits the credits that [`flow`](consort_collectives::flow) requires. It reports when the PE
 //! entered and left.
 
 use std::{future::Future, pin::Pin};

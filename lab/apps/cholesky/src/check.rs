@@ -1,8 +1,8 @@
 //! Checks a factor against entries of the matrix that are computed again.
 //!
-//! Computes the residual of A x - L (Lᵀ x) for random x, and for small orders also of A - L Lᵀ. It
-//! is relative to the norms, the order and the precision, as in LAPACK's own tests. It should be
-//! about 1 or less; those tests accept up to 30.
+//! Computes the residual A x - L (Lᵀ x) for random x, and for small orders also A - L Lᵀ. The
+//! residual is relative to the norms, the order and the precision, as in LAPACK's tests. It should
+//! be about 1 or less; LAPACK's tests accept up to 30.
 
 use consort::{
     Result, Team,

@@ -5,7 +5,8 @@
 //! dimensions. Step k has four parts:
 //!
 //! 1. The owner of the diagonal block factors it and broadcasts the factor along its column.
-//! 2. That column of the grid solves for the blocks below. They and the factor are *panel* k of L.
+//! 2. That column of the grid solves for the blocks below. These blocks and the factor are *panel*
+//!    k of L.
 //! 3. Each row of the grid gets its rows of the panel from the PE in that column.
 //! 4. Each column of the grid gets the blocks that correspond to its own columns, transposed in the
 //!    product, from the PEs that own those rows.

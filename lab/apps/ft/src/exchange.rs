@@ -5,7 +5,8 @@
 //!
 //! Source: Nishtala et al. (2009), "Scaling communication-intensive applications on BlueGene/P
 //! using one-sided communication and overlap", section 5: slabs and packed slabs. In that paper
-//! packed slabs wait for all planes. Here that is called whole, and packed slabs overlap too.
+//! packed slabs wait for all planes. Here that variant is called whole, and packed slabs overlap
+//! too.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! The values that matrices are filled with: pseudorandom integers that depend on the position.
+//! The values of matrices: pseudorandom integers that depend on the position.
 //!
-//! An entry depends only on its row and column. Every PE can therefore fill its own part, and a
-//! check can compute the same entries again. Integers from -8 to 7 make products exact: all sums
-//! are integers that a double represents, whatever the order of the additions.
+//! An entry depends only on its row and column. Every PE can therefore fill its part, and a check
+//! can compute the same entries again. Integers from -8 to 7 make products exact: a double
+//! represents all sums, in any order of the additions.
 //!
 //! Source of the hash: Steele, Lea and Flood (2014), "Fast splittable pseudorandom number
 //! generators", the finalizer of SplitMix64.

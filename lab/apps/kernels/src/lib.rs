@@ -7,7 +7,7 @@
 //! | [`rows`] | Fourier transforms of the rows of an array on one PE |
 //! | [`cyclic`] | block-cyclic distributions of one dimension |
 //! | [`matrix`] | a PE's part of a distributed matrix |
-//! | [`entries`] | the values that matrices are filled with |
+//! | [`entries`] | the values of matrices |
 //! | [`grid`] | the shape of a grid of PEs |
 //! | [`mode`] | when panels of a matrix are broadcast |
 //! | [`check`] | the largest of some errors |
@@ -15,7 +15,7 @@
 //! | [`timeline`] | the records of all PEs, as a picture |
 //! | [`options`] | the options of all applications |
 //! | [`measure`] | timed runs of an application |
-//! | [`report`] | what an application prints |
+//! | [`report`] | the output of an application |
 //! | [`command`] | runs the commands of the applications in their tests |
 //!
 //! Kernels are written in Rust by default. The features `cblas` and `fftw` use the kernels of the

@@ -1,7 +1,7 @@
 //! `consort-lab calibrate`: measures single operations of this machine, and writes its description.
 //!
 //! The description is the machine `host`, on which every simulation can run. It contains no times
-//! of collectives. `consort-lab predict` shows how well it predicts those.
+//! of collectives. `consort-lab predict` shows how well it predicts such times.
 
 use super::machine_page;
 use consort_console::{

@@ -1,6 +1,6 @@
 //! `consort-lab predict`: compares predictions with measurements. Calls of threads are predicted
-//! from this machine's description, calls of an MPI's processes from the times of messages between
-//! two of them.
+//! from this machine's description. Calls of an MPI's processes are predicted from the times of
+//! messages between two processes.
 
 mod plots;
 

@@ -1,8 +1,8 @@
 //! G10 (Nishtala, Zheng, Hargrove and Yelick 2011, section 6): applications whose broadcasts and
 //! exchanges overlap with computation, compared with other libraries and with blocking calls.
 //!
-//! The applications are programs of a source checkout, and not part of this library. The script
-//! `/lab/apps/compare` in the checkout builds them, and runs them and their peers in turn with the
+//! The applications are not part of this library, but programs of a source checkout. The script
+//! `/lab/apps/compare` of the checkout builds them, and runs them and their peers in turn with the
 //! same local kernels. This module runs the script in reduced form and reads its output with
 //! `--json`. Without an MPI, the PEs are processes that this command starts, and there is no peer.
 

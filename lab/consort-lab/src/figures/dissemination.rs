@@ -1,10 +1,10 @@
 //! G6 (Nishtala et al. 2011, sections 3.2, 3.4 and 5.3): trees for rooted operations, and
-//! dissemination of radix 2, 4 and 8 for the others, against flat algorithms.
+//! dissemination of radix 2, 4 and 8 for the others, compared with flat algorithms.
 //!
 //! Messages are counted on a simulated machine whose number of PEs is a power of each radix:
-//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here, because it
-//! puts blocks into their final places. A message that wraps around the end of the buffer is
-//! therefore sent as two. The best radix depends on the machine.
+//! dissemination takes `N (k - 1) log_k N` messages. An all-gather takes some more here: it puts
+//! blocks into their final places, so a message that wraps around the end of the buffer is sent as
+//! two. The best radix depends on the machine.
 
 use anyhow::Result;
 use consort::{

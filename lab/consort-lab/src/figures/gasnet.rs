@@ -5,12 +5,12 @@
 //! Each experiment compares two ways of making the same call, at several sizes, with one PE for
 //! each core and the best of a few candidates for each way:
 //!
-//! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
-//! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
+//! - G1 (sections 2.1 and 7): the loosest modes and the strictest;
+//! - G4 (sections 2.4 and 5.1): symmetric memory, in which all addresses are known (Single), and
 //!   private slices, whose addresses are exchanged or whose data is copied (Local);
-//! - G7 (section 3.1): one level, in which all PEs are alike, against two levels, in which one PE
-//!   of each process communicates for it. The processes are those of an MPI and share no memory, on
-//!   the machines where the MPI starts them.
+//! - G7 (section 3.1): one level, in which all PEs are alike, and two levels, in which one PE of
+//!   each process communicates for it. The processes are those of an MPI and share no memory. They
+//!   run on the machines on which the MPI starts them.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! F7: the same calls on PEs that are threads, processes, or a mix on the machines where an MPI
-//! starts them.
+//! F7: the same calls on PEs that are threads, processes, or a mixture of both, on the machines on
+//! which an MPI starts them.
 //!
-//! This is not in a paper: there PEs are all threads, or all processes. Each call uses the
-//! algorithm that Consort chooses for such PEs. Calls are in a row. Processes of an MPI share no
-//! memory, even on one machine. In a mixture, the processes of one machine do. There is no mixture
-//! on a single machine.
+//! This is not from a paper: in the papers, PEs are all threads, or all processes. Each call uses
+//! the algorithm that Consort chooses for such PEs. Calls are in a row. Processes of an MPI share
+//! no memory, even on one machine. In a mixture, the processes of one machine share memory. There
+//! is no mixture on a single machine.
 
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 //! the gain of the applications from overlap, and from broadcasts other than a binomial tree of
 //! messages, in weak scaling.
 //!
-//! The paper compares with ScaLAPACK and an MPI. Here they are represented by blocking calls with
-//! binomial trees of messages, and the same computation. In figures 10 to 14 each PE has a node, in
-//! 16 and 17 a core. The paper's numbers of PEs are up to 32 768; here they are up to 64. SUMMA's
-//! part of a matrix and FT's messages are the paper's.
+//! The paper compares with ScaLAPACK and an MPI. Here, blocking calls with binomial trees of
+//! messages represent them, with the same computation. In figures 10 to 14 each PE has a node; in
+//! figures 16 and 17 it has a core. The paper's numbers of PEs are up to 32 768; here they are up
+//! to 64. SUMMA's part of a matrix and FT's messages are the paper's.
 
 use anyhow::{Context, Result};
 use consort::tune::{Candidate, Collective};

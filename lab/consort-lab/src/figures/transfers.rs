@@ -1,5 +1,5 @@
-//! G5 (Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.3 and 5.2, figures 4 and 5): how the
-//! data of a broadcast moves from one PE to the next, down the best tree of each way.
+//! G5 (Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.3 and 5.2, figures 4 and 5): ways to
+//! move the data of a broadcast from one PE to the next, each down its best tree.
 //!
 //! A signalling put writes to the data's final place in symmetric memory. In a rendezvous, a PE
 //! exposes its data; the next PEs get it and report when they have it. Messages, which are copied

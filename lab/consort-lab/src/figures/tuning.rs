@@ -3,8 +3,8 @@
 //!
 //! Tuning a size here is one launch in which each candidate is measured at least once, in turn.
 //! Candidates that do the same on this number of PEs count as one. The paper does not say how often
-//! it measured each. Its table has a broadcast of 4 bytes, which has 8 here, and one of 32 769,
-//! which has 32 768.
+//! it measured each candidate. In place of its broadcasts of 4 and 32 769 bytes, there are
+//! broadcasts of 8 and 32 768 bytes here.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Compares predictions with measurements of calls in a row, with the same algorithm for each.
+//! Compares predictions with measurements of calls in a row, both with the same algorithm.
 //!
 //! 1. `cores`: threads, simulated on the description of this machine;
 //! 2. `network`: processes of an MPI, in the LogGP model and simulated on a cluster. Both use the

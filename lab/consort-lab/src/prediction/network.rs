@@ -2,7 +2,7 @@
 //! them.
 //!
 //! The times of messages between PEs 0 and 1 give the parameters of the LogGP model (Alexandrov et
-//! al. 1995). No collective is used for them. With these parameters, collectives with fixed
+//! al. 1995). No collective contributes to them. With these parameters, collectives with fixed
 //! algorithms are predicted in closed form, and simulated on a cluster whose nodes have one PE and
 //! one network interface each. All are measured in the same launches.
 //!

@@ -1,4 +1,4 @@
-//! Collectives on machines that are described, not at hand.
+//! Collectives on described machines.
 //!
 //! 1. [`machines`]: descriptions by name; `catalog`: the algorithms that a machine can run;
 //! 2. [`program`]: the program of a simulation's PEs; `simulated`: the results of a call;

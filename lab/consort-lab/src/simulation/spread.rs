@@ -1,5 +1,5 @@
-//! The tree along which data spread from the root or was combined at the root, or along which PE
-//! 0's arrival at a barrier became known.
+//! The tree of a call: along it, data spread from the root, or was combined towards the root, or
+//! PEs learned that PE 0 had entered a barrier.
 //!
 //! It is derived from the trace. In a broadcast, a PE's parent is the PE from which it first
 //! received data. In a reduction, it is the PE to which it last sent data. In a barrier, it is the

@@ -1,5 +1,5 @@
-//! Puts and gets of a single core, and with a link of the mesh under load: the experiments of
-//! Petrović 2015, sections 4.1.2 and 4.1.3.
+//! Puts and gets of a single core, without load and with load on a link of the mesh: the
+//! experiments of Petrović 2015, sections 4.1.2 and 4.1.3.
 
 use anyhow::{Context, Result, anyhow};
 use consort::Rank;

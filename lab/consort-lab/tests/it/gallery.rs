@@ -1,7 +1,7 @@
-//! The pictures in `docs/gallery.md` are those that the commands above them draw.
+//! The commands in `docs/gallery.md` draw the pictures below them.
 //!
-//! Simulations draw the same everywhere, so their pictures are drawn again and compared.
-//! `TEST_WRITE=1 cargo test -p consort-lab --test it -- gallery` writes them. Blocks with the
+//! Simulations draw the same pictures on every machine, so the test draws them again and compares
+//! them. `TEST_WRITE=1 cargo test -p consort-lab --test it -- gallery` writes them. Blocks with the
 //! comment `# measured` are not run: their pictures differ on each run.
 
 use std::{

@@ -2,7 +2,7 @@
 //!
 //! Source: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP: Incorporating Long Messages into the
 //! LogP Model" (SPAA 1995), after Culler et al. 1993. A message of `b` bytes keeps its sender busy
-//! for `o`, goes into the network byte by byte in `G` each, arrives `L` after its last byte, and
+//! for `o`, goes into the network with `G` for each byte, arrives `L` after its last byte, and
 //! keeps its receiver busy for `o`. The sender's next message may follow `g` after the last byte.
 //!
 //! All times are closed formulas, so a million processors take as long to compute as two. Trees and

@@ -9,10 +9,10 @@
 //! 2. `one_sided`: OC-BCAST, a pipelined tree of gets (4.17 to 4.21, 4.23);
 //! 3. `two_sided`: sends and receives, and broadcasts that use them (4.22, 4.24).
 //!
-//! This model differs from the formulas in two points. A flag is read by a get, and therefore also
-//! costs the get's overhead. That reproduces Table 4.2, while the formulas as printed only read one
-//! line. And a buffer serves a limited number of lines per second ([`Scc::serve_ns`]), which the
-//! thesis measures (section 4.1.3) but does not model.
+//! This model differs from the formulas in two points. A get reads a flag, so the flag also costs
+//! the get's overhead. This reproduces Table 4.2; the formulas as printed only read one line. And a
+//! buffer serves a limited number of lines per second ([`Scc::serve_ns`]), which the thesis
+//! measures (section 4.1.3) but does not model.
 //!
 //! Left out on purpose: the positions of cores on the mesh. All pairs are [`Scc::buffer_hops`]
 //! apart.

@@ -1,4 +1,4 @@
-//! Random times: random schedules, to find those under which an algorithm fails.
+//! Random times. They give random schedules, to find schedules under which an algorithm fails.
 //!
 //! Every operation takes a random time, and occasionally a very long one. A message may overtake an
 //! earlier one. A put lands long after it has returned, unless a fence follows. The seed determines

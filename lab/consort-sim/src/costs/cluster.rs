@@ -8,7 +8,7 @@
 //! Assumptions beyond the model:
 //!
 //! - PEs of a node share its network interfaces. Messages that leave or arrive too fast queue there
-//!   in order. The network itself is never the limit.
+//!   in order. The network itself never limits the rate.
 //! - Each hop after the first adds to `L`.
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
 //!   busy at its target. A get is a message without data to the target, and one with the data back.
@@ -16,7 +16,7 @@
 //! - A put and the signal that follows it are one message, like GASNet's long active messages and
 //!   the counted puts of Portals. An interface answers a put with a receipt, which keeps no PE busy
 //!   and does not queue.
-//! - Reading a counter that peers add to, such as that of detached exposures, costs as much as
+//! - Reading a counter to which peers add, such as that of detached exposures, costs as much as
 //!   reading the PE's own memory.
 //! - Within a node, the sender copies a message. The message is visible after the transfer of one
 //!   line.

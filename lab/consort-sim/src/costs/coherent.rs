@@ -15,7 +15,7 @@
 //! - Threads that share a core take turns at their work: calls, copying and combining.
 //!
 //! A thread enters a queue when it arrives there, never before. The constants below, and those in
-//! `lines` and `window`, are assumptions that are not in any table.
+//! `lines` and `window`, are assumptions; no table has them.
 
 mod lines;
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! The calling core moves every line, one after the other: `C_r^mpb`, `C_w^mpb`, `C_r^mem`,
 //! `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is free of
 //! contention. The message buffers of a tile serve one line after the other. The routers on the way
-//! take turns between their sides, so cores far away wait longer (section 4.1.3: with 48 accessors,
-//! the slowest is more than two times slower than the fastest). Packets may also wait for links
-//! that others occupy.
+//! serve their sides in turn, so cores far away wait longer (section 4.1.3: with 48 accessors, the
+//! slowest is more than two times slower than the fastest). Packets may also wait for links that
+//! other packets occupy.
 //!
 //! Messages are those of RCCE (section 4.2): the sender puts a piece into its own buffer and sets a
 //! flag at the receiver. The receiver gets the piece and sets a flag at the sender. Memory lines

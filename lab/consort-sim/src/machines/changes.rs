@@ -1,4 +1,4 @@
-//! A shipped machine with other values of some of its parameters, to see what they decide.
+//! A shipped machine with other values of some of its parameters, to show their effect.
 
 use toml::{Table, Value, de::DeTable};
 

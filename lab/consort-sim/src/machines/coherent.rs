@@ -1,9 +1,9 @@
 //! Machines with coherent caches: the cost of a line depends on its state and its distance.
 //!
 //! The costs are those of David, Guerraoui and Trigonakis, "Everything you always wanted to know
-//! about synchronization but were afraid to ask" (2013): Table 2 has loads, stores and atomic
-//! operations on a line that another core holds, by its state and that core's distance; Table 3
-//! has the caches and the memory.
+//! about synchronization but were afraid to ask" (2013): Table 2 lists loads, stores and atomic
+//! operations on a line that another core holds, by the line's state and that core's distance;
+//! Table 3 lists the caches and the memory.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Tests which descriptions are read, and which are refused at which line. Every text is either
-//! read or refused.
+//! Tests which descriptions are read, and which are refused, with the line of the error. Every text
+//! is either read or refused.
 
 use std::ops::Range;
 

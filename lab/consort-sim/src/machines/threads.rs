@@ -1,5 +1,6 @@
 //! The costs of threads that share words and send messages, in addition to the costs of lines: how
-//! stores are buffered, where atomic operations are executed, what is fetched in advance.
+//! stores are buffered, where atomic operations are executed, and which lines are fetched in
+//! advance.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,12 @@
-//! Transactions on lines: how long they take, in which order a line serves them, and what happens
-//! to copies.
+//! Transactions on lines: their times, the order in which a line serves them, and their effect on
+//! copies.
 //!
 //! A transaction travels to the line, queues behind those that arrived before, is served, and
-//! travels back. All its changes happen when it is served. Without other transactions in its way,
-//! it costs the number that the description gives for the operation, the state and the distance. If
-//! atomic operations are executed at home, each transaction occupies its line for the same time
-//! there. Otherwise a line that is fetched for writing serves no other transaction before it has
-//! arrived.
+//! travels back. All its changes happen when it is served. If it waits for no other transaction, it
+//! costs the number that the description gives for the operation, the state and the distance. If
+//! atomic operations are executed at the line's home, each transaction occupies its line for the
+//! same time there. Otherwise a line that is fetched for writing serves no other transaction before
+//! it has arrived.
 
 use super::{
     costs::Access,

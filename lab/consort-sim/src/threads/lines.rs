@@ -1,9 +1,9 @@
-//! Cache lines: which words are on a line, which cores have copies, and what other threads see of a
-//! word.
+//! Cache lines: which words are on a line, which cores have copies, and which value of a word other
+//! threads see.
 //!
 //! A line is identified by its address. Lines are numbered when they are first touched, and nothing
-//! depends on the addresses themselves. Runs are therefore the same wherever the memory is. Only
-//! the lines of a *region*, an array that the program has announced, have neighbours.
+//! depends on the addresses themselves. So runs are the same with memory at any address. Only the
+//! lines of a *region*, an array that the program has announced, have neighbours.
 //!
 //! A word's value is in the program's memory from the moment of the store. While the store is in
 //! the store buffer, the line keeps the value that others see.

@@ -1,9 +1,9 @@
 //! Hardware message queues. A thread's buffer has queues of incoming messages and one queue of
 //! answers.
 //!
-//! A message that finds no room waits in the network. Its sender waits with the next message until
-//! the first one has entered the buffer. The model leaves out that queues share the ways of a
-//! buffer, and that messages meet on the links.
+//! If the buffer has no room for a message, the message waits in the network. Its sender does not
+//! send the next message until the first one has entered the buffer. The model leaves out that
+//! queues share the ways of a buffer, and that messages meet on the links.
 
 use super::{
     costs::MessageCosts,

@@ -8,7 +8,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `costs` | published costs of loads, stores and atomic operations, by state and distance |
-//! | `lines` | which words share a line, which cores have copies, what others see of late stores |
+//! | `lines` | which words share a line, which cores have copies, which values others see before late stores |
 //! | `traffic` | transactions and messages in transit |
 //! | `world` | the state that threads share, and the state of each |
 //! | `coherence` | transactions on lines: queueing, service, invalidation of copies |

@@ -1,5 +1,5 @@
-//! The prefetcher of a core. It follows strides within a page. Or it fetches the next line after a
-//! miss, and after the first use of a prefetched line (tagged prefetch, Smith 1982).
+//! The prefetcher of a core. It either follows strides within a page, or it fetches the next line
+//! after a miss, and after the first use of a prefetched line (tagged prefetch, Smith 1982).
 
 use super::{
     traffic::Kind,

@@ -1,4 +1,4 @@
-//! The store buffer of a thread, its fences, and stores past the caches.
+//! The store buffer of a thread, its fences, and stores that bypass the caches.
 //!
 //! A store to a line that the core may write is visible at once. Any other store has an entry of
 //! the buffer until the line has served it. If stores are in order, stores to the same line that

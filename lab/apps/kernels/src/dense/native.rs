@@ -1,8 +1,9 @@
 //! Dense kernels in Rust: the products of the crate `matrixmultiply`, and recursive algorithms that
 //! use them.
 //!
-//! A factorization or a solve of order n consists of two of order n/2 and a product (Gustavson
-//! 1997, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms").
+//! A factorization or a solve of order n consists of two such operations of order n/2 and a product
+//! (Gustavson 1997, "Recursion leads to automatic variable blocking for dense linear-algebra
+//! algorithms").
 #![expect(unsafe_code, reason = "calls a product function that takes pointers")]
 
 use super::{Dense, NotPositiveDefinite, View, ViewMut};

@@ -1,7 +1,7 @@
 //! Records when all PEs compute, communicate and wait, and draws pictures of it.
 //!
-//! Each PE counts time from the barrier before the run. Bars of different machines are therefore
-//! shifted by the difference in time at which their PEs left that barrier.
+//! Each PE counts time from the barrier before the run. PEs of different machines leave that
+//! barrier at different times, so their bars are shifted by the difference.
 
 mod svg;
 mod text;

@@ -1,9 +1,9 @@
 //! P3, P4, P5 (Dinan et al. 2014, sections 3.1 to 3.4): a ping-pong, an all-to-all and a stencil
-//! with counting puts, against the operations that these replace.
+//! with counting puts, compared with the operations that these replace.
 //!
-//! `simulated` runs the same on the paper's machine. The stencil runs with several numbers of PEs.
-//! Either the part of each PE stays the same (weak scaling), or all PEs share one grid (strong
-//! scaling).
+//! `simulated` runs the same programs on the paper's machine. The stencil runs with several numbers
+//! of PEs. Either the part of each PE stays the same (weak scaling), or all PEs share one grid
+//! (strong scaling).
 
 mod simulated;
 

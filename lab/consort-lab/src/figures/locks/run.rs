@@ -1,5 +1,5 @@
 //! Runs an object under a lock or a delegation scheme on a simulated machine, and reports its speed
-//! and where its time goes.
+//! and the parts of its time.
 //!
 //! Each thread applies operations in a loop. Between two operations it runs an empty loop of a
 //! random length. Threads start at different times. The first part of the time is not counted.

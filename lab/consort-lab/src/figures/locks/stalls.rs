@@ -1,4 +1,4 @@
-//! T10: where the time of the servicing thread goes.
+//! T10: the parts of the servicing thread's time.
 
 use anyhow::Result;
 use consort_sim::Stall;

@@ -1,5 +1,5 @@
-//! The test-and-set lock of the thesis, without backoff (Petrović 2015, section 6.4). The library has
-//! only one with backoff.
+//! The test-and-set lock of the thesis, without backoff (Petrović 2015, section 6.4). The library
+//! only has a lock with backoff.
 
 #![expect(unsafe_code, reason = "promises exclusive access, as a lock does")]
 

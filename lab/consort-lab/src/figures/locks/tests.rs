@@ -1,4 +1,4 @@
-//! The thesis' claims on its machines, as far as the simulation reaches them.
+//! The thesis' claims on its machines that the simulation reproduces.
 
 use super::{
     containers::Contained,

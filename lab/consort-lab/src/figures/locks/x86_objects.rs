@@ -1,7 +1,8 @@
 //! T12 on x86: counters, stacks and queues (sections 6.2.5 and 7.2.3, figures 7.9 to 7.11).
 //!
-//! Each runs under a server without optimizations, under two with them, and under combiners, and is
-//! compared with lock-free objects. Thread `n` is on socket `n mod 8` of the Xeon.
+//! Each object runs under a server without optimizations, under two servers with them, and under
+//! combiners, and is compared with lock-free objects. Thread `n` is on socket `n mod 8` of the
+//! Xeon.
 
 use anyhow::Result;
 use consort_sync::objects::Clusters;

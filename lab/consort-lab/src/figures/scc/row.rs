@@ -1,10 +1,9 @@
 //! A quantity of the thesis with the values to compare.
 //!
-//! Three values are compared with the value of the thesis: that of its formulas; that of the
-//! simulation (raw); and that of the simulation with the parameters that are used only on request:
-//! the overhead of a call, the switch to a handler, and flags that are reset. If a parameter was
-//! fitted to a figure, its raw value is also shown as fitted. The page counts the fitted
-//! parameters.
+//! Three values are compared with the thesis' value: that of its formulas; that of the simulation
+//! (raw); and that of the simulation with further parameters, which are used only on request: the
+//! overhead of a call, the switch to a handler, and the reset of flags. If a parameter was fitted
+//! to a figure, its raw value is also shown as fitted. The page counts the fitted parameters.
 
 use anyhow::Result;
 use consort_sim::machines::Machine;

@@ -8,9 +8,9 @@
 //!
 //! - each call uses Consort's algorithm among the PEs of a row or a column, and all rows and
 //!   columns run at once on one network;
-//! - with overlap, calls progress on their own while a PE computes, and each message occupies the
-//!   PE for its overhead; a real program that polls is less attentive;
-//! - links within the network are never the limit, as in all of this simulator.
+//! - with overlap, calls progress without polls while a PE computes, and each message occupies the
+//!   PE for its overhead; a real program polls, so it reacts later;
+//! - links within the network never limit the rate, as in the whole simulator.
 
 mod factors;
 mod transforms;

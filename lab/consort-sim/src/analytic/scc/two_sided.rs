@@ -1,9 +1,9 @@
 //! Sends and receives as in RCCE, and RCCE_comm's broadcasts, which consist of them.
 //!
 //! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer.
-//! The receiver gets it into its memory. Each signals the other by a flag; here a flag is one line,
-//! as in the thesis. A core that forwards a message which it has just received reads it from its
-//! cache. No third core accesses the buffer, so there is no contention.
+//! The receiver gets it into its memory. Each signals the other with a flag; here a flag is one
+//! line, as in the thesis. If a core forwards a message that it has just received, it reads the
+//! message from its cache. No third core accesses the buffer, so there is no contention.
 
 use super::{Scc, levels};
 

@@ -2,8 +2,8 @@
 //!
 //! One instruction interrupts up to 32 cores. Each core then reads its status register. The
 //! registers of all cores are on one chip next to the mesh, so they serve one core after the other.
-//! The kernel turns the interrupts that have arrived by then into one signal to the program
-//! (Petrović 2015, sections 3.2.4 and 3.3.4).
+//! By the time of this read, several interrupts may have arrived: the kernel turns them into one
+//! signal to the program (Petrović 2015, sections 3.2.4 and 3.3.4).
 
 use std::cell::Cell;
 

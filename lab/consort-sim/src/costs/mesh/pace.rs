@@ -1,5 +1,5 @@
-//! The time that a core has spent but not slept for yet. It sleeps for it in its next access to the
-//! mesh.
+//! The time that a core has spent, but for which it has not slept yet. It sleeps for this time in
+//! its next access to the mesh.
 
 use crate::{account::Cause, costs::Site, engine::Time};
 

@@ -2,9 +2,9 @@
 //!
 //! A tile serves one line at a time. Requests that find it busy queue in the routers on their way
 //! (first along the row, then along the column). A router has a queue for each of its sides and
-//! takes turns between the sides. A request that finds a queue full waits in the previous router. A
-//! core that shares its side with many others therefore gets less. The fewer requests the queues
-//! hold, the larger the difference. Queues hold fewer lines to write than requests to read.
+//! serves the sides in turn. If a queue is full, a request waits in the previous router. So a core
+//! that shares its side with many others gets a smaller part. The fewer requests the queues hold,
+//! the larger the difference. Queues hold fewer lines to write than requests to read.
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,4 +1,4 @@
-//! Tests of waits, and of threads that wait for something that never happens.
+//! Tests of waits, and of threads that wait for a store that never happens.
 
 use std::{
     cell::Cell,
