@@ -1,4 +1,4 @@
-//! The programs in the documents are examples, and print what the cookbook shows.
+//! The programs in the documents are examples, and print the output that the cookbook shows.
 //!
 //! A code block after a line that names an example, such as `crates/consort/examples/pi.rs`, is the
 //! text of the example without its first comment. `TEST_WRITE=1 cargo test -p consort-cli cookbook`

@@ -12,9 +12,9 @@
 //! messages, or if the inbox has no room for all chunks of a block. In that case, all PEs run the
 //! broadcasts one after the other in rank order.
 //!
-//! Cost: each PE sends and receives `P - 1` messages, whatever the radix. The critical path is the
-//! depth of the tree. Radix 1 is `ring`, and a radix of at least `P` is `flat`. In the model,
-//! `flat` is never more expensive. The composition is kept because the source describes it.
+//! Cost: each PE sends and receives `P - 1` messages with any radix. The critical path is the depth
+//! of the tree. Radix 1 is `ring`, and a radix of at least `P` is `flat`. In the model, `flat` is
+//! never more expensive. The composition is kept because the source describes it.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, Local, MachineModel, Op, Query, Rank,

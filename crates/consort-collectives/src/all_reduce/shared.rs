@@ -10,7 +10,7 @@
 //!    target;
 //! 3. each detaches all buffers after a fence, and waits until all its own buffers are detached.
 //!
-//! Cost: one pass over the message per PE, whatever the number of PEs, and `2 P (P - 1)` exposed
+//! Cost: one pass over the message per PE, for any number of PEs, and `2 P (P - 1)` exposed
 //! buffers; half as many in place.
 
 use consort_fabric::{Candidate, MachineModel, Op, Query, Rendezvous, Span};

@@ -12,8 +12,8 @@
 //!    the combination before (or after) each contribution into that PE's target;
 //! 3. each detaches all buffers after a fence, and waits until all its own buffers are detached.
 //!
-//! Cost: one pass of reading and one of writing per PE, whatever the number of PEs, and `2 P (P -
-//! 1)` exposed buffers; half as many in place.
+//! Cost: one pass of reading and one of writing per PE, for any number of PEs, and `2 P (P - 1)`
+//! exposed buffers; half as many in place.
 
 use consort_fabric::{Candidate, Collective, MachineModel, Op, Query, Rendezvous, Span};
 

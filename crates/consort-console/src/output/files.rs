@@ -1,7 +1,7 @@
 //! Writes the output files that a user names.
 //!
-//! A regular file is replaced atomically: if the write fails, the old one is still there. A pipe, a
-//! device, or standard output by its name is written in place.
+//! A regular file is replaced atomically: if the write fails, the old file is still there. A pipe,
+//! a device, or standard output by its name is written in place.
 
 use std::{
     fs::{self, OpenOptions},

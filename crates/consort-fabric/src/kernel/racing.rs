@@ -1,9 +1,9 @@
 //! The loop of a kernel over memory that others may access at the same time.
 //!
 //! Such an access is undefined behaviour in Rust unless it is atomic, and compilers do not
-//! vectorize atomic accesses. On `x86_64` an assembly block loads or stores a vector: it does only
-//! what a sequence of relaxed atomic byte accesses could do. The operator works on the loaded
-//! values, which are private, so it may be any code; the compiler keeps them in registers.
+//! vectorize atomic accesses. On `x86_64` an assembly block loads or stores a vector: it does
+//! nothing that a sequence of relaxed atomic byte accesses could not do. The operator works on the
+//! loaded values, which are private, so it may be any code; the compiler keeps them in registers.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),

@@ -1,4 +1,4 @@
-//! Counts what a PE's waits have done, for programs and profiles.
+//! Counts the pauses of a PE's waits, for programs and profiles.
 //!
 //! Only pauses are counted, and pauses are rare. A wait that polling ends is not counted, so it
 //! takes no additional instruction.

@@ -1,10 +1,10 @@
 //! Copies of memory that others may write at the same time.
 //!
 //! A racing `memcpy` is undefined behaviour, and compilers do not vectorize a loop over relaxed
-//! atomics. On `x86_64` the copy is therefore inline assembly. It does only what a sequence of
-//! relaxed atomic byte accesses could do, so a race yields a mixture of old and new bytes and
-//! nothing worse. Elsewhere, and in Miri, `portable` copies by atomic operations and always
-//! accesses a given byte with the same size. Its tests run on every machine.
+//! atomics. On `x86_64` the copy is therefore inline assembly. It does nothing that a sequence of
+//! relaxed atomic byte accesses could not do, so a race yields only a mixture of old and new bytes.
+//! Elsewhere, and in Miri, `portable` copies by atomic operations and always accesses a given byte
+//! with the same size. Its tests run on every machine.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 

@@ -1,4 +1,4 @@
-//! The file that the processes of a job share, as one of them or their launcher sees it.
+//! The file that the processes of a job share, from the view of a process or of the launcher.
 
 use std::{
     fs::File,

@@ -2,7 +2,7 @@
 //!
 //! | the file was named by | there is no file | the file cannot be used |
 //! | --- | --- | --- |
-//! | nobody: the default path | the model, without a warning | a warning and the model |
+//! | no one: the default path | the model, without a warning | a warning and the model |
 //! | `CONSORT_WISDOM` | a warning and the model | a warning and the model |
 //! | the program | an error | an error |
 //!

@@ -1,5 +1,5 @@
-//! A library that uses this crate may be unloaded: what it has left in the process or in a thread
-//! still finds its code.
+//! A library that uses this crate may be unloaded: destructors that it has left in the process or
+//! in a thread still find its code.
 
 use consort_sandbox::plugins::unload;
 

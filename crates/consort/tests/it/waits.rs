@@ -1,4 +1,4 @@
-//! Counts of what the waits of a PE have done.
+//! Counts of the polls, yields and sleeps of a PE's waits.
 
 use std::{
     thread,

@@ -1,7 +1,7 @@
 //! A graph of tiny operations, one after the other, with a barrier between each two.
 //!
 //! For each element of its result, an operation reads two elements of the previous vector, so every
-//! thread needs what the others have written. A library with a barrier runs the graph in one
+//! thread needs data that the others have written. A library with a barrier runs the graph in one
 //! region; others need a region for each operation.
 
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! Describes a wait of a PE as text: where the PE waits, and for what.
+//! Describes a wait of a PE as text: the place in the program, and the awaited event.
 
 use consort_fabric::Rank;
 

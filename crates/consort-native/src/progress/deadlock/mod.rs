@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `snapshot` | what all PEs do at one time, and which of them are stuck |
 //! | `verdict` | decides, from three snapshots |
-//! | `describe` | where and for what a PE waits, as text |
+//! | `describe` | describes the wait of a PE as text |
 //!
 //! A PE that has waited for a check interval publishes its call and the call's group. A PE is
 //! *stuck* if all members of its call wait or have finished, and the members that have not begun

@@ -5,7 +5,7 @@
 //! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE` (`MADV_DONTNEED` would only unmap them) |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
 //! | large pages | | `MADV_HUGEPAGE`, if the system allows it in `shmem_enabled` |
-//! | core files | `MADV_DONTDUMP` at first, `MADV_DODUMP` for what is used | the same |
+//! | core files | `MADV_DONTDUMP` at first, `MADV_DODUMP` for the used parts | the same |
 //!
 //! All mappings begin at a large page, or at a given [`Placement`].
 //!

@@ -1,5 +1,5 @@
 //! Panics of operators, closures, payloads and results, caught or not: no memory is used after its
-//! lifetime, all PEs get the panicking PE's message, and nobody hangs.
+//! lifetime, all PEs get the panicking PE's message, and no PE hangs.
 
 mod drops;
 mod handlers;

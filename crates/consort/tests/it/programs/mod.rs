@@ -2,7 +2,7 @@
 //!
 //! A program is data, made from a seed and the same for all PEs. An oracle computes the effects of
 //! each step, and the PEs check them as they go. In a mutated program, one or two PEs depart from
-//! it. Then every PE must be correct, or get an error that names the departed PE; nobody may hang.
+//! it. Then every PE must be correct, or get an error that names the departed PE; no PE may hang.
 //!
 //! | file | contents |
 //! | --- | --- |

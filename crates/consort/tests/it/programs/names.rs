@@ -1,4 +1,4 @@
-//! The names of a program's calls, as far as PEs must agree on them.
+//! The parts of the names of a program's calls on which PEs must agree.
 //!
 //! PEs get no error for an extra, missing or reordered call if the names stay the same: they have
 //! then made the same calls, only with other data.

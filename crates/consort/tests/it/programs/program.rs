@@ -1,4 +1,4 @@
-//! A program: the actions of all PEs, step by step, as data that anybody can read.
+//! A program: the actions of all PEs, step by step, as data that every PE can read.
 //!
 //! Teams are stored in *slots*. A slot holds the teams that one step has formed. They are disjoint:
 //! each of them executes the steps that name the slot, and no other PE does. So all PEs can follow

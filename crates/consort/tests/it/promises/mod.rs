@@ -3,7 +3,7 @@
 //!
 //! | mode | at entry | at exit |
 //! | --- | --- | --- |
-//! | All | no data is read or written before all have entered | nobody leaves before all is done |
+//! | All | no data is read or written before all have entered | no PE leaves before all data has moved |
 //! | Mine | a PE's data is private until the PE enters | and again when it leaves |
 //! | None | data may move once any PE has entered | a PE leaves once it is not needed any more |
 //!

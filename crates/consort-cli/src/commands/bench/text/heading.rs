@@ -1,4 +1,4 @@
-//! The lines above the tables: what was timed, for which PEs, and how.
+//! The lines above the tables: the timed work, its PEs, and the way of measurement.
 
 use consort::{
     launch::{Fabric, MachineShape, ProcessShape},
