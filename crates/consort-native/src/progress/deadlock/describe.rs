@@ -1,4 +1,4 @@
-//! Describes a wait of a PE as text: the place in the program, and the awaited event.
+//! Describes a wait of a PE as text: the call, and the event for which the PE waits.
 
 use consort_fabric::Rank;
 
