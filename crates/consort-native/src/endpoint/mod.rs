@@ -7,7 +7,7 @@
 //! | `progress` | drives nonblocking calls, and does work for peers |
 //! | `waits`, `backoff` | waiting |
 //! | `placement` | leaves a processor on which another PE waits |
-//! | `wait_counts` | counts of what waits have done |
+//! | `wait_counts` | counts the pauses of waits |
 
 mod backoff;
 pub(crate) mod identity;
