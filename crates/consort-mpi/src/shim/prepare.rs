@@ -279,7 +279,7 @@ mod tests {
 
     /// A planted shim would end the test by its constructor.
     #[test]
-    fn a_planted_shim_is_not_loaded_but_compiled_anew_in_a_private_folder() {
+    fn planted_shim_is_not_loaded_and_is_compiled_in_a_private_folder() {
         let folder = tempfile::tempdir().unwrap();
         let compiler = compiler(folder.path());
         let cache = Cache::at(&folder.path().join("cache")).unwrap();

@@ -377,9 +377,9 @@ fn regions_keep_handles() {
     });
 }
 
-/// Teams and memory without handles end with their region, whatever else is kept.
+/// Teams and memory without handles end with their region, even if the program keeps others.
 #[test]
-fn regions_end_what_nobody_keeps() {
+fn regions_end_teams_and_memory_that_are_not_kept() {
     alone(LIMIT, || {
         let pool = pool(3);
         for step in 1..=2000 {

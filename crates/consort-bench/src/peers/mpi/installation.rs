@@ -128,9 +128,10 @@ fn command(program: &Path, mpirun: &Path) -> Command {
 /// Returns the `mpicc` in the folder of `mpirun` or of its link's target, or else in `PATH`.
 fn compiler(mpirun: &Path) -> Option<PathBuf> {
     let linked = mpirun.canonicalize().ok();
-    let beside = [Some(mpirun), linked.as_deref()];
-    let mut beside = beside.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
-    beside.find(|mpicc| mpicc.is_file()).or_else(|| find_program(Path::new("mpicc")))
+    let candidates = [Some(mpirun), linked.as_deref()];
+    let mut candidates =
+        candidates.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
+    candidates.find(|mpicc| mpicc.is_file()).or_else(|| find_program(Path::new("mpicc")))
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ fn use_a_state(world: &Team, frees: bool) -> Result<()> {
 /// The members of a team agree on all calls, although the state of one has served another team, and
 /// that of the other none.
 #[test]
-fn team_in_a_used_state_begins_anew() {
+fn team_with_a_reused_state_agrees_on_all_calls() {
     for frees in [false, true] {
         let pool = pes_of(3).without_wisdom().online(0.5).pool().expect("a pool");
         alone(LIMIT, move || {
