@@ -252,7 +252,7 @@ def test_sizes_that_differ_are_refused(name):
         assert "give all the same size" in str(error), error
 
 
-def test_process_that_never_comes_is_named(name):
+def test_process_that_never_joins_is_named(name):
     with pytest.raises(consort.Error, match="PE 1 did not join .* within 200ms") as raised:
         consort.attach(work, 0, 2, name, timeout=0.2)
     assert "raise the limit with `timeout`" in str(raised.value)

@@ -28,7 +28,7 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::sizes_that_differ", sizes_that_differ),
         Trial::test("meeting::rank_twice", rank_twice),
         Trial::test("meeting::rank_beyond_size", rank_beyond_size),
-        Trial::test("meeting::process_that_never_comes", process_that_never_comes),
+        Trial::test("meeting::process_that_never_joins", process_that_never_joins),
         Trial::test("meeting::two_jobs_with_one_name", two_jobs_with_one_name),
         Trial::test("meeting::names_that_cannot_be", names_that_cannot_be),
         Trial::test("meeting::settings_that_differ", settings_that_differ),
@@ -68,7 +68,7 @@ fn rank_beyond_size() -> Result<(), Failed> {
     all_fail(vec![command(&new_name(), [0, 1], LONG, &["pool"])], &["Job::threads"])
 }
 
-fn process_that_never_comes() -> Result<(), Failed> {
+fn process_that_never_joins() -> Result<(), Failed> {
     let name = new_name();
     let of = |rank| command(&name, [rank, 4], SHORT, &["sums"]);
     all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not join the job", "within 500ms", &name])
