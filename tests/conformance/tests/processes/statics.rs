@@ -17,7 +17,7 @@ use consort::{
 };
 use consort_fabric::Nodes;
 use consort_machine::Waiting;
-use consort_native::{Config, Job, PeProcess, OneSided, Origin, Statics, Width};
+use consort_native::{Config, Job, OneSided, Origin, PeProcess, Statics, Width};
 use consort_sandbox::children;
 use libtest_mimic::{Failed, Trial};
 
