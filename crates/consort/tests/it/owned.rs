@@ -1,4 +1,5 @@
-//! Handles that a program keeps: in its structs, between regions, and beyond their PE.
+//! Handles that a program keeps: in its structs, between regions, and beyond their PE. The file is
+//! long because the tests share the struct `Handles`.
 
 use std::{
     cell::RefCell,
