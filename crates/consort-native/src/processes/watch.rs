@@ -166,6 +166,34 @@ impl Watcher {
     fn is_over(&self) -> bool {
         let begun = self.control.processes()[self.own.index()].begun.load(SeqCst);
         let Some(last) = begun.checked_sub(1) else { return true };
-        self.control.have_all_ended(last) || self.control.failure().is_some()
+        // A launch that a process has missed before it was made has no failure. All processes find
+        // that when they begin it.
+        self.control.have_all_ended(last)
+            || self.control.failure().is_some()
+            || self.control.missed(last).is_some()
+    }
+}
+
+#[cfg(all(test, not(any(miri, loom))))]
+mod tests {
+    use super::*;
+    use crate::{processes::binding::Binding, system::watch::own_start};
+
+    #[test]
+    fn watch_is_over_if_a_process_ends_before_the_launch_is_made() {
+        let control = ControlFile::create(3, 1, Binding::default()).expect("a file");
+        let own = Identity { process: std::process::id(), started: own_start().expect("a time") };
+        let (all, control) = (vec![own; 3], Arc::new(control));
+        let watcher = Watcher {
+            control: Arc::clone(&control),
+            own: Rank(1),
+            all,
+            has_left: None,
+            name: None,
+        };
+        control.processes()[1].begun.store(1, SeqCst);
+        assert!(!watcher.is_over(), "the others may begin the launch");
+        control.lose(Rank(0), ProcessEnd::Gone);
+        assert!(watcher.is_over(), "the others find that PE 0 has missed it");
     }
 }
