@@ -76,4 +76,4 @@ pub use trace_events::{
 pub use tuning::{Collective, Query, UnknownCollective};
 pub use type_names::readable_type;
 pub use vendor::{VendorCall, VendorCollectives};
-pub use wide::Wide;
+pub use wide::{Wide, WideOperator};

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::Kernel;
-
 /// How an operator on floats of 16 bits keeps partial results: as `f32`, which a collective rounds
 /// once, at its end.
 pub struct Wide {
@@ -11,8 +9,16 @@ pub struct Wide {
     pub(crate) widen: fn(&[u8]) -> Vec<f32>,
     /// Rounds each number to an element.
     pub(crate) narrow: fn(&[f32], &mut [u8]),
-    /// Returns the operator on `f32`.
-    pub(crate) kernel: fn() -> Kernel<'static>,
+    pub(crate) operator: WideOperator,
+}
+
+/// An operator on `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WideOperator {
+    /// [`Sum`](crate::Sum)
+    Sum,
+    /// [`Product`](crate::Product)
+    Product,
 }
 
 impl Wide {
@@ -32,13 +38,13 @@ impl Wide {
 
     /// Returns the operator on `f32`.
     #[must_use]
-    pub fn kernel(&self) -> Kernel<'static> {
-        (self.kernel)()
+    pub const fn operator(&self) -> WideOperator {
+        self.operator
     }
 }
 
 impl fmt::Debug for Wide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wide").finish_non_exhaustive()
+        f.debug_struct("Wide").field("operator", &self.operator).finish_non_exhaustive()
     }
 }

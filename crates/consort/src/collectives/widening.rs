@@ -4,7 +4,7 @@
 //! more, each PE widens its elements, the call combines numbers of `f32`, and each PE rounds its
 //! results.
 
-use consort_fabric::{Collective, Kernel, Pod, Wide};
+use consort_fabric::{Collective, Kernel, Pod, Product, Sum, Wide, WideOperator};
 use consort_native::Buffer;
 
 use super::verb::Verb;
@@ -37,7 +37,10 @@ impl Widening {
 
     /// Returns the operator on `f32`.
     pub(crate) fn kernel(&self) -> Kernel<'static> {
-        self.wide.kernel()
+        match self.wide.operator() {
+            WideOperator::Sum => Kernel::new::<f32, _>(&Sum),
+            WideOperator::Product => Kernel::new::<f32, _>(&Product),
+        }
     }
 
     /// As [`Widening::kernel`], with the operator's name.

@@ -11,7 +11,7 @@ use super::{hold::Hold, plan_cache::Key, plans::Ready};
 use crate::{Error, Result, error::CallError};
 
 /// The operator, if contributions are combined.
-pub type Combination<'k> = Option<Combining<'k>>;
+pub(crate) type Combination<'k> = Option<Combining<'k>>;
 
 /// An operator.
 #[derive(Clone, Copy, Debug)]

@@ -6,13 +6,15 @@ use consort::{Job, Result, ops::Sum};
 
 fn spawn(_: impl Future<Output = Result<u64>> + Send) {}
 
-pub fn join_in_a_task(job: Job, mine: u64) {
+pub fn sum_in_a_task(job: Job, number: impl Future<Output = u64> + Send) {
     #[cfg(not(right))]
     spawn(async move {
         let pe = job.join()?;
-        let sum = pe.world().start(vec![mine]).all_reduce(Sum)?;
-        Ok(sum.await?[0])
+        pe.world().all_reduce(number.await, Sum)
     });
     #[cfg(right)]
-    spawn(async move { job.run(|pe| pe.world().all_reduce(mine, Sum)) }); // blocks the thread
+    spawn(async move {
+        let number = number.await;
+        job.run(|pe| pe.world().all_reduce(number, Sum)) // joins and leaves on one thread
+    });
 }
