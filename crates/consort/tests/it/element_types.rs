@@ -168,8 +168,9 @@ where
     let me = world.rank().0;
     let sum = |until: u32| of(1.0 + until as f32 * half_step);
     let mine = of(if me == 0 { 1.0 } else { half_step });
-    let (last, total) = (world.size() as u32 - 1, sum(world.size() as u32 - 1));
-    let (root, untouched) = (Rank(last), of(7.0));
+    let (root, untouched) = (Rank::new(world.size() - 1), of(7.0));
+    let Rank(last) = root;
+    let total = sum(last);
     let at_root = if me == last { total } else { untouched };
     assert_eq!(world.all_reduce(mine, Sum)?, total);
     assert_eq!(world.reduce(mine, Sum, root)?, (me == last).then_some(total));
