@@ -253,7 +253,7 @@ def test_sizes_that_differ_are_refused(name):
 
 
 def test_process_that_never_joins_is_named(name):
-    with pytest.raises(consort.Error, match="PE 1 did not join .* within 200ms") as raised:
+    with pytest.raises(consort.Error, match=r"PE 1 did not join .* within 200ms") as raised:
         consort.attach(work, 0, 2, name, timeout=0.2)
     assert "raise the limit with `timeout`" in str(raised.value)
 
@@ -566,7 +566,7 @@ def test_closed_attachment_refuses_calls(name):
         with pytest.raises(consort.Error, match="the attachment is closed"):
             call()
     assert consort.attach(work, 0, 1, name) == 1, "the name is free again"
-    with pytest.raises(consort.Error, match="PE 1 did not join .* within 200ms"):
+    with pytest.raises(consort.Error, match=r"PE 1 did not join .* within 200ms"):
         consort.Attachment(0, 2, name, timeout=0.2)
     with pytest.raises(ValueError, match="attach needs a rank"):
         consort.Attachment(0)
