@@ -384,7 +384,7 @@ fn on_hosts() -> Tested {
         let text = printed(&folder, &line)?;
         let mut lines: Vec<&str> = text.lines().collect();
         lines.sort_unstable();
-        let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
+        let all = ["PE 0: 6", "PE 1: 6", "PE 2: 6", "PE 3: 6"];
         ensure(lines == all, &format!("{line}: {text}"))?;
     }
     Ok(())
