@@ -61,6 +61,12 @@ impl<'b> Buffer<'b> {
         Self { at, bytes, symmetric: true, borrow: PhantomData }
     }
 
+    /// Returns the length in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns a copy of this symmetric memory, which peers may access meanwhile.
     ///
     /// # Panics

@@ -76,8 +76,8 @@ impl Team {
         self.run::<N, T>(verb, len, false, None, buffers, None, site)
     }
 
-    /// Combines `data` in place: without a copy if it is long and its algorithm allows that. `N` and
-    /// `T` are as in [`Team::on_slices`].
+    /// Combines `data` in place: without a copy if it is long and its algorithm allows that. `N`
+    /// and `T` are as in [`Team::on_slices`].
     pub(super) fn combine_in_place<N, T: Pod>(
         &self,
         verb: Verb<'_>,
@@ -165,16 +165,30 @@ impl Team {
             verb.symmetric_lens(self, source.len(), target.len())?;
         let buffers =
             (source.buffer(&self.state, source_len), target.buffer(&self.state, target_len));
+        self.in_heap::<T>(verb, len, true, combination, buffers, site)
+    }
+
+    /// Makes a call on blocks of `len` elements in memory that peers can access. `symmetric` is
+    /// whether they access it without a rendezvous.
+    #[inline(always)]
+    pub(super) fn in_heap<T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        len: usize,
+        symmetric: bool,
+        combination: Combination<'_>,
+        (source, mut target): (Buffer<'_>, Buffer<'_>),
+        site: Site,
+    ) -> Result<()> {
         if let Some(widening) = Widening::of(self, &verb, combination) {
-            let (source, mut target) = (widening.widen_in(&buffers.0), buffers.1);
-            let mut results = Widening::blank::<T>(target_len);
+            let (source, mut results) = (widening.widen_in(&source), Widening::blank_in(&target));
             self.on_slices::<T, f32>(verb, widening.combination(), &source, &mut results, site)?;
             widening.narrow_in(&results, &mut target);
             return Ok(());
         }
-        let buffers = brought(verb.collective, verb.is_root(self), buffers.0, buffers.1).into();
+        let buffers = brought(verb.collective, verb.is_root(self), source, target).into();
         let layouts = verb.even::<T>(self, len);
-        self.run::<T, T>(verb, len, true, combination, buffers, layouts.as_ref(), site)
+        self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
     }
 
     /// As [`Team::on_blocks`], in symmetric memory.

@@ -6,7 +6,7 @@ use std::panic::Location;
 use consort_fabric::{Collective, Operator, Pod, Rank};
 use consort_native::Buffer;
 
-use super::verb::{Held, Verb, brought, bytes_of, layouts};
+use super::verb::{Held, Verb, bytes_of, layouts};
 use crate::{Displacements, Result, Team, error::CallError, runtime::dispatch::Combining};
 
 /// # Places
@@ -33,11 +33,9 @@ impl Team {
         let verb = Verb { root, ..Verb::new(collective) };
         let symmetric = are_symmetric(collective, (source, target));
         let places = self.places(&verb, (source, target), bytes_of::<T>(len))?;
-        let [source, target] = places.map(|(offset, bytes)| self.place(offset, bytes));
-        let buffers = brought(collective, verb.is_root(self), source, target).into();
+        let buffers = places.map(|(offset, bytes)| self.place(offset, bytes)).into();
         let combination = operator.map(Combining::new::<T, O>);
-        let (layouts, site) = (verb.even::<T>(self, len), Location::caller());
-        self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
+        self.in_heap::<T>(verb, len, symmetric, combination, buffers, Location::caller())
     }
 
     /// All-gathers blocks of different lengths: `len` elements of this PE, and those of all PEs in

@@ -1,7 +1,7 @@
 //! Calls that combine short floats, whose partial results are `f32`.
 //!
-//! With two PEs, a result is combined from two elements, and the operator itself rounds it once. With
-//! more, each PE widens its elements, the call combines numbers of `f32`, and each PE rounds its
+//! With two PEs, a result is combined from two elements, and the operator itself rounds it once.
+//! With more, each PE widens its elements, the call combines numbers of `f32`, and each PE rounds its
 //! results.
 
 use consort_fabric::{Collective, Kernel, Pod, Product, Sum, Wide, WideOperator};
@@ -56,6 +56,11 @@ impl Widening {
     /// Returns a target for `len` results.
     pub(crate) fn blank<T: Pod>(len: usize) -> Vec<f32> {
         vec![0.0; Self::numbers::<T>(len)]
+    }
+
+    /// As [`Widening::blank`], for the results in symmetric memory.
+    pub(crate) fn blank_in(elements: &Buffer<'_>) -> Vec<f32> {
+        vec![0.0; elements.byte_len() / Wide::NARROW_BYTES]
     }
 
     pub(crate) fn widen<T: Pod>(&self, elements: &[T]) -> Vec<f32> {
