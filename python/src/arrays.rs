@@ -114,7 +114,7 @@ macro_rules! for_type_of {
 }
 pub(crate) use for_type_of;
 
-/// The kind of bfloat16, which NumPy has no letter for: the type comes from the package `ml_dtypes`.
+/// The kind of bfloat16, for which NumPy has no letter: the package `ml_dtypes` defines the type.
 pub(crate) const BFLOAT16: char = 'B';
 
 /// Returns the kind of an array's type, as NumPy's letter, and its size in bytes. The letter is a

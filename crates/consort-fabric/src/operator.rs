@@ -187,8 +187,8 @@ operators! {
     /// type's `NAN`.
     Sum: |a, b| a.wrapping_add(b), float a + b;
     /// Multiplication; integers wrap around. If operands are NaNs, the result may be any of them.
-    /// `f16` and `bf16` are multiplied as `f32`, a collective rounds the product of all PEs once, and
-    /// a NaN is the type's `NAN`. The product of complex numbers is `(ac - bd) + (ad + bc)i`, so an
+    /// `f16` and `bf16` are multiplied as `f32`, a collective rounds the product of all PEs once,
+    /// and a NaN is the type's `NAN`. The product of complex numbers is `(ac - bd) + (ad + bc)i`, so an
     /// infinite part may make both parts NaNs.
     Product: |a, b| a.wrapping_mul(b), float a * b;
     /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a

@@ -1,9 +1,9 @@
 //! Operators on the floats of 16 bits of the crate `half`.
 //!
 //! Two numbers are added or multiplied as `f32`, and the result is rounded to the nearest number of
-//! the type. Collectives do not round partial results: see `wide`. For `f16` this is also the nearest number to the exact result, because the significand
+//! the type. For `f16` this is also the nearest number to the exact result, because the significand
 //! of `f32` (24 bits) has at least `2 p + 2` bits, where `p` is that of `f16` (11 bits; Figueroa
-//! 1995).
+//! 1995). Collectives do not round partial results: see `wide`.
 //!
 //! The conversions of `f16` select instead of branching, so that compilers vectorize the loop of a
 //! kernel. The conversions of `half` check for processor instructions at each number: with them a

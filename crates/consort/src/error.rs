@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// Returns the details of [`Error::Mismatched`] and [`Error::TimedOut`]: the PEs and their calls.
+    /// Returns the details of [`Error::Mismatched`] and [`Error::TimedOut`]: PEs and their calls.
     /// [`Failure::absent_pes`] says which PEs were late.
     ///
     /// ```

@@ -93,13 +93,13 @@ pub use builder::JobBuilder;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Short floats and complex numbers. Sums and products of `f16` and `bf16` are computed in `f32`, and
-/// rounded once, at the end; with more than two PEs, the call therefore copies its data and sends
+/// Short floats and complex numbers. Sums and products of `f16` and `bf16` are computed in `f32`,
+/// and rounded once, at the end. For this, a call with more than two PEs copies its data and sends
 /// twice the bytes. The rounding of `f32` depends on the order in which the algorithm of the call
 /// adds. But all PEs get the same result, and a call that the same algorithm serves gives the same
 /// result again (see [`TeamAlgorithms::force`](tune::TeamAlgorithms::force)). NaNs and infinities
-/// propagate as in IEEE 754. A NaN of a short float is the type's `NAN`; in complex numbers, PEs may
-/// get different NaNs.
+/// propagate as in IEEE 754. A NaN of a short float is the type's `NAN`; in complex numbers, PEs
+/// may get different NaNs.
 ///
 /// ```
 /// use consort::{Job, ops::{Max, Sum}};

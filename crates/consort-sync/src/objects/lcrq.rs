@@ -229,7 +229,7 @@ impl Lcrq {
     async fn is_published<M: Machine>(&self, m: &M, address: u64) -> bool {
         let mut next = m.load(&self.lists[THREADS], Acquire).await;
         while next != 0 {
-            // SAFETY: the list has addresses of lines, which are never freed.
+            // SAFETY: the list has addresses of lines, and lines are never freed.
             let hazards = unsafe { Line::at(next) };
             for end in [FIRST, LAST] {
                 // Pairs with the release in `at_end`.

@@ -7,8 +7,8 @@
 //! and count share a word: a thread that sleeps while exactly a multiple of 2^22 values are taken
 //! may then lose values.
 //!
-//! Nodes are lines, which are never freed. So a thread may read a node that is no longer in the
-//! list: its exchange then fails.
+//! Nodes are lines, and lines are never freed. A thread may therefore read a node that has left the
+//! list; its exchange then fails.
 
 #![expect(unsafe_code, reason = "links nodes by addresses")]
 

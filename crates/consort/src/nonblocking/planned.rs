@@ -42,7 +42,7 @@ impl Team {
     /// Plans a nonblocking call that is started many times, by the collective that follows. `len` is
     /// the number of elements of each PE. In a scatter, an all-to-all and a reduce-scatter it is the
     /// length of a block. With counts, it is the length of the block that this PE contributes, or in
-    /// a scatter receives. In an all-to-all with counts it is 0, because the counts have all lengths.
+    /// a scatter receives. In an all-to-all with counts it is 0: the counts give all lengths.
     ///
     /// Local, and so is the plan. All PEs of the team create the same plans, and start them in one
     /// order with the team's other calls.

@@ -154,8 +154,8 @@ fn nan_and_infinities_follow_ieee() {
     }
 }
 
-/// Checks that sums are rounded once, in every form of call: PE 0 contributes 1, and the others half
-/// of the distance to the next number, which is lost if it is added to 1 alone.
+/// Checks that sums are rounded once, in every form of call: PE 0 contributes 1, and the others
+/// half of the distance to the next number, which is lost if it is added to 1 alone.
 fn rounds_once<T: Pod + PartialEq + Debug + Send + Sync>(
     world: &Team,
     of: impl Fn(f32) -> T,

@@ -132,8 +132,8 @@ fn errors_of_one_call_are_not_fatal() {
     }
 }
 
-/// Asserts that `variable`, with a value that cannot be used, is the reason why `launch` fails. Runs
-/// the test of this name again, in a process with that value.
+/// Asserts that `variable`, with a value that cannot be used, is the reason why `launch` fails.
+/// Runs the test of this name again, in a process with that value.
 fn is_named(
     test: &str,
     (variable, value): (&str, &str),

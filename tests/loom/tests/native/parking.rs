@@ -220,8 +220,8 @@ fn two_senders_wake_one_sleeper() {
 }
 
 /// The PE sleeps until the last of `messages` arrives, and its helper thread until the first one
-/// does. If there are two, the helper may withdraw its announcement after the first wake-up, when the
-/// PE has announced its next sleep.
+/// does. If there are two, the helper may withdraw its announcement after the first wake-up, when
+/// the PE has announced its next sleep.
 fn two_sleepers<P: Parking>(messages: usize) {
     loom::model(move || {
         let pe = Arc::new(Pe::<P>::default());

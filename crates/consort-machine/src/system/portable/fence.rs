@@ -1,16 +1,16 @@
-//! There is no fence on other threads.
+//! Stands in for fences on other threads, which the system lacks.
 
-/// Returns `false`: there is no such fence.
+/// Returns `false`: the system has no such fence.
 pub fn on_all_threads() -> bool {
     false
 }
 
-/// Returns `false`: there is no such fence.
+/// Returns `false`: the system has no such fence.
 pub fn on_all_processes() -> bool {
     false
 }
 
-/// Returns `false`: there is no such fence.
+/// Returns `false`: the system has no such fence.
 pub fn take_part() -> bool {
     false
 }
