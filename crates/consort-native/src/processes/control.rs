@@ -159,9 +159,10 @@ impl LaunchSlot {
 }
 
 impl ProcessSlot {
-    /// Records how the process has ended.
+    /// Records how the process has ended. The first record stays: a process that could not begin the
+    /// job says so, and ends soon after.
     pub(super) fn lose(&self, end: ProcessEnd) {
-        self.lost.store(end.word(), SeqCst);
+        let _ = self.lost.compare_exchange(0, end.word(), SeqCst, SeqCst);
     }
 
     /// Returns how the process has ended, if it has.

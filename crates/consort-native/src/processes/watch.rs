@@ -196,4 +196,12 @@ mod tests {
         control.lose(Rank(0), ProcessEnd::Gone);
         assert!(watcher.is_over(), "the others find that PE 0 has missed it");
     }
+
+    #[test]
+    fn process_that_could_not_begin_keeps_its_reason_after_it_has_ended() {
+        let control = ControlFile::create(2, 1, Binding::default()).expect("a file");
+        control.lose(Rank(1), ProcessEnd::Withdrawn);
+        control.lose(Rank(1), ProcessEnd::Gone);
+        assert_eq!(control.processes()[1].lost(), Some(ProcessEnd::Withdrawn));
+    }
 }
