@@ -10,6 +10,14 @@ pub fn involuntary_switches() -> Option<u64> {
     system::usage::involuntary_switches()
 }
 
+/// Returns how long the calling thread could run, but waited for a processor, since it started;
+/// `None` if the system does not report it.
+#[must_use]
+pub fn run_delay() -> Option<Duration> {
+    let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    times.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
 /// Returns how long the machine has been suspended since it booted; `None` if the system does not
 /// report it. The clock that measures times stands still during suspension.
 #[must_use]
@@ -88,25 +96,31 @@ mod tests {
         assert!(processor_time() > before || !IS_LINUX, "of a thread that has ended too");
     }
 
-    /// Two threads compete for one processor, so each is preempted again and again.
+    /// Two threads compete for one processor, so each is preempted again and again, and waits half
+    /// of the time.
     #[test]
-    fn a_thread_that_competes_is_switched() {
+    fn a_thread_that_competes_is_switched_and_waits() {
         let cpu = crate::affinity::allowed()[0];
-        let switched = || {
+        let compete = || {
             let bound = crate::affinity::pin(cpu).is_ok();
-            let (begun, before) = (std::time::Instant::now(), involuntary_switches());
+            let (begun, before) =
+                (std::time::Instant::now(), (involuntary_switches(), run_delay()));
             while begun.elapsed() < Duration::from_millis(300) {
                 std::hint::spin_loop();
             }
-            let count = before.zip(involuntary_switches()).map(|(before, after)| after - before);
-            count.filter(|_| bound)
+            let count = before.0.zip(involuntary_switches()).map(|(before, after)| after - before);
+            let delay = before.1.zip(run_delay()).map(|(before, after)| after - before);
+            count.zip(delay).filter(|_| bound)
         };
-        let counts = std::thread::scope(|scope| {
-            let all = [scope.spawn(switched), scope.spawn(switched)];
+        let lost = std::thread::scope(|scope| {
+            let all = [scope.spawn(compete), scope.spawn(compete)];
             all.map(|one| one.join().unwrap())
         });
-        if let [Some(one), Some(other)] = counts {
-            assert!(one + other >= 4, "{counts:?}");
+        if let [Some(one), Some(other)] = lost {
+            assert!(one.0 + other.0 >= 4, "{lost:?}");
+            let delay = one.1 + other.1;
+            // Zero on a system that does not count.
+            assert!(delay.is_zero() || delay >= Duration::from_millis(100), "{lost:?}");
         }
     }
 }

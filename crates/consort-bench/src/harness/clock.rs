@@ -5,7 +5,7 @@
 //! skew with which PEs leave the barrier. If PEs share cores, a PE that waits for a moment would
 //! keep others from running. So in that case only the barrier separates the calls.
 
-use std::hint::spin_loop;
+use std::{hint::spin_loop, time::Duration};
 
 use consort::{Rank, Result, Team, tune::Arrival};
 use consort_fabric::statistics::Summary;
@@ -24,6 +24,9 @@ const READING_ROUNDS: u32 = 100;
 const FIRST_ROUNDS: u32 = 10;
 /// How far ahead the start of a call is announced.
 const AHEAD_NS: u64 = 600;
+/// A PE that waits for a processor during a smaller share of a block does not disturb it: PEs that
+/// sleep in calls wait a little whenever they wake up.
+const LEAST_WAITED: f64 = 0.05;
 
 /// One PE's part in timing blocks.
 pub(super) struct Clock<'m> {
@@ -78,8 +81,8 @@ impl<'m> Clock<'m> {
     }
 
     fn in_a_row(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
+        let lost = LostTime::so_far(); // before the barrier, because reading it takes time
         self.world.barrier()?;
-        let switches = usage::involuntary_switches();
         let start_ns = usage::clock_ns();
         let mut delayed_ns = 0;
         for _ in 0..calls {
@@ -90,12 +93,12 @@ impl<'m> Clock<'m> {
         // A delay that took longer than intended is not part of the call, but cannot be separated
         // from it.
         let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
-        self.shared.show(&[span], since(switches))
+        self.shared.show(&[span], lost.disturbs())
     }
 
     fn alone(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         let mut mine = Vec::with_capacity(usize::try_from(calls).unwrap_or(0));
-        let switches = usage::involuntary_switches();
+        let lost = LostTime::so_far();
         for _ in 0..calls {
             if self.conditions.rewrite {
                 work.rewrite(bench)?;
@@ -107,7 +110,7 @@ impl<'m> Clock<'m> {
             work.call(bench, self.peers)?;
             mine.push((start_ns, usage::clock_ns()));
         }
-        self.shared.show(&mine, since(switches))
+        self.shared.show(&mine, lost.disturbs())
     }
 
     /// Waits for the moment that PE 0 announces. All PEs have passed a barrier since the last one.
@@ -131,9 +134,32 @@ impl<'m> Clock<'m> {
     }
 }
 
-/// Returns the involuntary context switches of this thread since it had `before` of them.
-fn since(before: Option<u64>) -> u64 {
-    before.zip(usage::involuntary_switches()).map_or(0, |(before, now)| now - before)
+/// What this thread has lost to others at the start of a block. A thread that others preempt has
+/// involuntary switches. A thread that sleeps in calls has none, but has to wait for a processor when
+/// it wakes up.
+struct LostTime {
+    began_ns: u64,
+    switches: Option<u64>,
+    waited: Option<Duration>,
+}
+
+impl LostTime {
+    fn so_far() -> Self {
+        Self {
+            began_ns: usage::clock_ns(),
+            switches: usage::involuntary_switches(),
+            waited: usage::run_delay(),
+        }
+    }
+
+    /// Returns whether the thread has lost enough since then to disturb a block.
+    fn disturbs(&self) -> bool {
+        let now = Self::so_far();
+        let waited = self.waited.zip(now.waited).map(|(before, now)| now.saturating_sub(before));
+        let least = LEAST_WAITED * (now.began_ns - self.began_ns) as f64;
+        self.switches != now.switches
+            || waited.is_some_and(|waited| waited.as_nanos() as f64 > least)
+    }
 }
 
 fn block(ns: f64, p99_ns: f64) -> Block {

@@ -30,8 +30,8 @@ enum PartWord {
     SpanCount,
     /// How often a PE has lost its processor.
     Switches,
-    /// How often during its latest block.
-    BlockSwitches,
+    /// Whether it has lost its processor in its latest block: 0 or 1.
+    IsDisturbed,
     PingPong = 16,
 }
 
@@ -123,18 +123,18 @@ impl SessionState {
         self.words.atomic(Rank(0), PartWord::Go as usize, Atomic::Load)
     }
 
-    /// Publishes the spans of this PE's latest block, and how often the PE lost its processor in it.
-    pub(super) fn show(&self, spans: &[Interval], switches: u64) -> Result<()> {
+    /// Publishes the spans of this PE's latest block, and whether the PE lost its processor in it.
+    pub(super) fn show(&self, spans: &[Interval], is_disturbed: bool) -> Result<()> {
         let flat: Vec<u64> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
         self.spans.put(self.rank, 0, &flat)?;
-        self.words.store(PartWord::BlockSwitches as usize, switches)?;
+        self.words.store(PartWord::IsDisturbed as usize, is_disturbed.into())?;
         self.words.store(PartWord::SpanCount as usize, spans.len() as u64)
     }
 
     /// Returns whether a PE with its own core lost it during the latest block.
     pub(super) fn is_disturbed(&self) -> Result<bool> {
         let mut ranks = (0..self.size).map(Rank::new).filter(|_| self.fits);
-        ranks.try_fold(false, |all, pe| Ok(all | (self.word(pe, PartWord::BlockSwitches)? > 0)))
+        ranks.try_fold(false, |any, pe| Ok(any | (self.word(pe, PartWord::IsDisturbed)? > 0)))
     }
 
     /// Returns the spans of each PE's latest block.
