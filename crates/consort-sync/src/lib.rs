@@ -42,6 +42,8 @@ mod server;
 mod threads;
 #[cfg(not(loom))]
 mod timed;
+#[cfg(not(loom))]
+mod trust;
 
 /// Re-exported in the version whose traits [`Raw`] and the guards implement.
 pub use lock_api;
@@ -69,4 +71,5 @@ pub use {
     },
     semaphore::{Semaphore, SemaphoreGuard},
     server::Server,
+    trust::Trust,
 };

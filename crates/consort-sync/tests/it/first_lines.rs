@@ -10,7 +10,7 @@ use consort_sync::{
     BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedReentrantMutexGuard,
     MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar,
     RawRwLock, RawThreadId, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard, Server, Stack,
+    RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard, Server, Stack, Trust,
     WaitTimeoutResult,
     delegation::{
         Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
@@ -140,6 +140,8 @@ fn delegates() {
     let delegate = Delegate::with(Locked::new(), 4);
     assert_eq!(delegate.into_inner(), 4);
     let server = Server::start(5).expect("a thread");
+    let value: Trust<'_, u8, i32> = server.entrust(7);
+    assert_eq!(value.into_inner(), Some(7));
     assert_eq!(server.into_inner(), 5);
     let server = Server::with(ShmServer::new(1), 6).expect("a thread");
     assert_eq!(server.into_inner(), 6);

@@ -25,3 +25,4 @@ mod semaphores;
 mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod thread_ends;
+mod trusts;
