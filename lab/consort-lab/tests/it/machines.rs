@@ -95,7 +95,7 @@ fn costs_are_in_nanoseconds_and_fitted_ones_marked() {
     let scc = words("scc");
     assert!(scc.contains(&"overhead of a call 4.00 us".to_owned()), "{scc:?}");
     assert!(
-        scc.join(" ").contains("assumed and 5 fitted: flag_read_ns to T2 and T4 and T5, "),
+        scc.join(" ").contains("assumed and 5 fitted: flag_read_ns to T2, T4 and T5, "),
         "{scc:?}"
     );
     let row = "move a line from or to a message buffer 136 ns 216 ns";

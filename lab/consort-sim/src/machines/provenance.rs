@@ -99,7 +99,13 @@ impl Provenance {
         let name = |(name, figures): (&String, &Vec<String>)| {
             let claims = figures.iter().map(|figure| figure.split('.').next().unwrap_or(""));
             let claims: Vec<&str> = claims.collect::<BTreeSet<_>>().into_iter().collect();
-            format!("{name} to {}", claims.join(" and "))
+            let claims = match &claims[..] {
+                [first @ .., last] if !first.is_empty() => {
+                    format!("{} and {last}", first.join(", "))
+                }
+                _ => claims.concat(),
+            };
+            format!("{name} to {claims}")
         };
         let names: Vec<String> = self.fitted.iter().map(name).collect();
         let names =
