@@ -13,7 +13,7 @@ use super::{
     threads::{ThreadState, with_thread},
 };
 use crate::{
-    system::clock,
+    system::{clock, slice::ShortSlice},
     wait::sleepers::Sleeper,
     wait::{
         executor::{self, Idle, Watch},
@@ -86,6 +86,8 @@ impl Backoff {
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
             let left = |end: u64| Duration::from_nanos(end.saturating_sub(clock::now_ns()));
+            // The thread that wakes up should run at once, even if other programs are running.
+            let _short = ShortSlice::begin();
             sleeper.sleep(end.map_or(SLEEP, |end| left(end).min(SLEEP)));
             return 1;
         }

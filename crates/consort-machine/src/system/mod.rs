@@ -8,6 +8,7 @@
 //! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process id identifies children, and a library must not be unloaded |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
 //! | `signals` | blocks those of a thread | not needed |
+//! | `slice` | shortens those of a thread | does not |
 //! | `thread_exit` | after the destructors of thread-local variables | among them |
 //! | `usage` | statistics of a thread, and of memory | nothing |
 //!

@@ -10,5 +10,7 @@ pub mod futex;
 mod library;
 pub mod signals;
 #[cfg(not(loom))]
+pub mod slice;
+#[cfg(not(loom))]
 pub mod thread_exit;
 pub mod usage;

@@ -8,5 +8,7 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
 #[cfg(not(loom))]
+pub mod slice;
+#[cfg(not(loom))]
 pub mod thread_exit;
 pub mod usage;
