@@ -7,6 +7,7 @@
 //! | [`Ticket`] | first come, first served | all at one word |
 //! | [`Mcs`] | first come, first served | each at its own line |
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
+//! | [`Reciprocating`] | groups in order of arrival, the last of a group first | each at its own line |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
 //! [`QueuedRwLock`] is a reader-writer lock, [`QueuedSemaphore`] a semaphore, and [`WaitQueue`] the
@@ -23,6 +24,7 @@ mod hyblock;
 mod mcs;
 mod queued_rw;
 mod queued_semaphore;
+mod reciprocating;
 mod test_and_set;
 mod ticket;
 mod wait_queue;
@@ -37,6 +39,7 @@ pub use hyblock::HybLock;
 pub use mcs::Mcs;
 pub use queued_rw::{Access, QueuedRwLock};
 pub use queued_semaphore::QueuedSemaphore;
+pub use reciprocating::Reciprocating;
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
 pub use wait_queue::{Place, WaitQueue};

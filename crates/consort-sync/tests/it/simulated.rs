@@ -15,8 +15,8 @@ use consort_sync::{
         ShmServer,
     },
     locks::{
-        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock, TestAndSet,
-        Ticket,
+        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock, Reciprocating,
+        TestAndSet, Ticket,
     },
 };
 
@@ -133,7 +133,47 @@ fn locks_exclude() {
     locked::<Ticket>();
     locked::<Mcs>();
     locked::<Clh>();
+    locked::<Reciprocating>();
     locked::<HybLock>();
+}
+
+/// Threads arrive at intervals of 10 000 cycles, take the lock once, and hold it for `section`
+/// cycles. Returns the order in which they get it.
+#[expect(unsafe_code, reason = "releases a raw lock by hand")]
+fn order<R: RawLock>(placement: &[u32], section: u64) -> Vec<u32> {
+    let (lock, served) = (R::default(), RefCell::new(Vec::new()));
+    let machine = Machine::find("opteron-6176-x4").expect("a machine that is shipped");
+    let run = ThreadSimulation::on(machine, 0).placed(placement.to_vec());
+    let outcome = run.run(async |m: SimulatedThread| {
+        m.pause(10_000 * u64::from(m.thread().0)).await;
+        let Ok(token) = lock.acquire(&m).await;
+        served.borrow_mut().push(m.thread().0);
+        m.pause(section).await;
+        // SAFETY: the thread holds the lock, with this token.
+        let Ok(()) = unsafe { lock.release(&m, token) }.await;
+    });
+    outcome.expect("the simulation ends");
+    served.into_inner()
+}
+
+#[test]
+fn queue_locks_serve_threads_in_the_order_of_arrival() {
+    let placement = [0, 6, 1, 12, 7, 2, 13];
+    let expected: Vec<u32> = (0..7).collect();
+    for section in [35_000, 75_000] {
+        assert_eq!(order::<Ticket>(&placement, section), expected);
+        assert_eq!(order::<Mcs>(&placement, section), expected);
+        assert_eq!(order::<Clh>(&placement, section), expected);
+        assert_eq!(order::<HybLock>(&placement, section), expected);
+    }
+}
+
+/// In the first section three threads arrive, and in the second one the others.
+#[test]
+fn reciprocating_lock_serves_the_last_of_each_group_first() {
+    let placement = [0, 6, 1, 12, 7, 2, 13];
+    assert_eq!(order::<Reciprocating>(&placement, 35_000), [0, 3, 2, 1, 6, 5, 4]);
+    assert_eq!(order::<Reciprocating>(&placement, 75_000), [0, 6, 5, 4, 3, 2, 1]);
 }
 
 /// The number of threads that are inside with each access.
