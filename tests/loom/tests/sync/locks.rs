@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
+use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket};
 use loom::cell::UnsafeCell;
 
 use crate::{
@@ -184,6 +184,14 @@ fn clh() {
     let attempt = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0), Lock(0)]]);
     let another = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0)], &[Lock(0)]]);
     check::<Clh>(&[attempt, another], &[]);
+}
+
+/// A thread waits above another one, whose segment ends at the node of a thread that took the free
+/// lock. Meanwhile that thread uses its node again.
+#[test]
+fn reciprocating() {
+    let again = script(&[&[Hold, Lock(0)], &[Lock(0)], &[Lock(0)]]);
+    check::<Reciprocating>(&[again], &[]);
 }
 
 #[test]
