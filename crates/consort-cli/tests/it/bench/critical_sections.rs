@@ -31,7 +31,8 @@ const ENTRY: [&str; 21] = [
     "context",
 ];
 
-const LOCKS: [&str; 6] = ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "HybLock"];
+const LOCKS: [&str; 7] =
+    ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "Reciprocating", "HybLock"];
 const SCHEMES: [&str; 12] = [
     "Locked, default",
     "CcSynch",
