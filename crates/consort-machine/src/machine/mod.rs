@@ -49,6 +49,11 @@ pub unsafe trait Machine {
 
     /// Returns the calling thread.
     fn thread(&self) -> Thread;
+    /// Returns the NUMA node of the processor on which the calling thread runs; 0 if it is unknown.
+    /// The thread may move to another one at any time.
+    fn numa_node(&self) -> u32 {
+        0
+    }
     /// Returns the time in nanoseconds of a clock that all threads share.
     fn now_ns(&self) -> u64;
 

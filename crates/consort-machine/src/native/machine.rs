@@ -12,7 +12,7 @@ use std::{
 use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word, system::clock};
 
 use super::{
-    monitor, pair, sleep, stream,
+    monitor, numa, pair, sleep, stream,
     threads::{mailbox, with_thread},
 };
 
@@ -89,6 +89,10 @@ unsafe impl Machine for NativeMachine {
     #[inline]
     fn thread(&self) -> Thread {
         with_thread(|state| state.thread().0)
+    }
+
+    fn numa_node(&self) -> u32 {
+        numa::current()
     }
 
     fn now_ns(&self) -> u64 {

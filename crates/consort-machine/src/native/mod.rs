@@ -3,6 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `machine` | the machine |
+//! | `numa` | the NUMA node of a thread |
 //! | `pair` | atomic exchange of two words, if the processor supports it |
 //! | `stream` | stores past the caches |
 //! | `threads` | thread numbers, and the mailbox and lines of each thread |
@@ -13,6 +14,7 @@
 mod lines;
 mod machine;
 mod monitor;
+mod numa;
 mod pair;
 mod sleep;
 mod stream;

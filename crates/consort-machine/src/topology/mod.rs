@@ -18,3 +18,5 @@ mod tests;
 
 pub use machine::Topology;
 pub use processors::{Cache, CacheKind, Cpu};
+#[cfg(not(loom))]
+pub(crate) use sysfs::numa_nodes;

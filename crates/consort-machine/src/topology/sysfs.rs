@@ -67,6 +67,23 @@ fn node(folder: &Path) -> Option<u32> {
     })
 }
 
+/// Returns the NUMA node of each processor, by the processor's number; none if the nodes are
+/// unknown. Reads one file for each node, so it is faster than reading the topology.
+#[cfg(not(loom))]
+pub(crate) fn numa_nodes(root: &Path) -> Vec<u32> {
+    let folder = root.join("sys/devices/system/node");
+    let mut nodes = Vec::new();
+    for node in text(&folder, "online").map_or_else(Vec::new, |list| cpu_list(&list)) {
+        let cpus = text(&folder.join(format!("node{}", node.0)), "cpulist");
+        for cpu in cpus.map_or_else(Vec::new, |list| cpu_list(&list)) {
+            let cpu = cpu.0 as usize;
+            nodes.resize(nodes.len().max(cpu + 1), 0);
+            nodes[cpu] = node.0;
+        }
+    }
+    nodes
+}
+
 /// Adds the caches of processor `id` that are not in `caches` yet.
 fn read_caches(folder: &Path, id: CpuId, caches: &mut Vec<Cache>) {
     let folder = folder.join("cache");

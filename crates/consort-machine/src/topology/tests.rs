@@ -1,6 +1,6 @@
 //! Tests on machines described by files in a temporary folder.
 
-use super::{machine::Topology, processors::CacheKind};
+use super::{machine::Topology, processors::CacheKind, sysfs::numa_nodes};
 use crate::{
     affinity::{self, CpuId},
     cores::choose,
@@ -208,6 +208,16 @@ fn this_machine_is_coherent() {
     cpus.dedup();
     assert_eq!(cpus.len(), usable);
     assert_eq!(topology.placement(usable + 1), None);
+}
+
+#[test]
+fn processors_have_the_numa_nodes_of_the_folders_of_nodes() {
+    let machine = FakeMachine::new();
+    assert!(numa_nodes(machine.root.path()).is_empty());
+    machine.file("sys/devices/system/node/online", "0,2");
+    machine.file("sys/devices/system/node/node0/cpulist", "0-1,4");
+    machine.file("sys/devices/system/node/node2/cpulist", "2-3,6");
+    assert_eq!(numa_nodes(machine.root.path()), [0, 0, 2, 2, 0, 0, 2]);
 }
 
 /// A process that its launcher binds to one processor, as MPI launchers often do.

@@ -74,6 +74,14 @@ impl Layout {
         }
     }
 
+    /// Returns the number of cores of a die. A mesh is one die.
+    pub(crate) fn cores_per_die(&self) -> u32 {
+        match self {
+            Self::Packages { cores_per_die, .. } => *cores_per_die,
+            Self::Mesh { .. } => self.threads(),
+        }
+    }
+
     /// Returns the distance between two threads, as an index into the names of the distances.
     pub(super) fn distance(&self, a: u32, b: u32) -> usize {
         let apart = match self {

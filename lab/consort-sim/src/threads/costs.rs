@@ -48,6 +48,8 @@ pub(super) struct StreamingCosts {
 pub(super) struct Costs {
     cycle_ns: f64,
     cores: u32,
+    /// The number of cores of a NUMA node: those of a die, or all cores of a mesh.
+    pub(super) cores_per_node: u32,
     distances: Box<[u8]>,
     /// The costs by operation, state and distance.
     accesses: Vec<[Box<[Time]>; STATES.len()]>,
@@ -97,6 +99,7 @@ impl Costs {
         Some(Self {
             cycle_ns,
             cores,
+            cores_per_node: machine.layout.cores_per_die(),
             distances,
             accesses,
             cycle: cycles(1.0),

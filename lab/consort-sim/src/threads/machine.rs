@@ -37,6 +37,10 @@ unsafe impl Machine for SimulatedThread {
         Thread(self.me)
     }
 
+    fn numa_node(&self) -> u32 {
+        self.state().core / self.world.costs.cores_per_node
+    }
+
     fn now_ns(&self) -> u64 {
         self.clock() / 1000
     }

@@ -147,6 +147,10 @@ unsafe impl Machine for LoomMachine {
         Thread(u32::try_from(self.thread).expect("few threads"))
     }
 
+    fn numa_node(&self) -> u32 {
+        u32::try_from(self.thread % 2).expect("one of two")
+    }
+
     fn now_ns(&self) -> u64 {
         0
     }
