@@ -7,6 +7,7 @@
 //! | [`Ticket`] | first come, first served | all at one word |
 //! | [`Mcs`] | first come, first served | each at its own line |
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
+//! | [`Cna`] | first come, first served within a NUMA node, in turns of 63 | each at its own line |
 //! | [`Reciprocating`] | groups in order of arrival, the last of a group first | each at its own line |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
@@ -19,6 +20,7 @@
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 mod clh;
+mod cna;
 mod handoff;
 mod hyblock;
 mod mcs;
@@ -34,6 +36,7 @@ use std::future::Future;
 use consort_machine::Machine;
 
 pub use clh::Clh;
+pub use cna::Cna;
 pub use handoff::Handoff;
 pub use hyblock::HybLock;
 pub use mcs::Mcs;

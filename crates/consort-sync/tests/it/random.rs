@@ -17,7 +17,7 @@ use consort_fabric::splitmix64;
 use consort_sandbox::seeds::seeds;
 use consort_sync::{
     Mutex,
-    locks::{Clh, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket},
 };
 
 /// A program takes a fraction of a second.
@@ -51,13 +51,14 @@ impl<R: RawLock + Sync> Any for Mutex<Twins, R> {
 }
 
 fn mutex(kind: u64) -> Box<dyn Any> {
-    match kind % 7 {
+    match kind % 8 {
         0 => Box::new(Mutex::with(Handoff::new(), Twins::default())),
         1 => Box::new(Mutex::with(TestAndSet::new(), Twins::default())),
         2 => Box::new(Mutex::with(Ticket::new(), Twins::default())),
         3 => Box::new(Mutex::with(Mcs::new(), Twins::default())),
         4 => Box::new(Mutex::with(Clh::new(), Twins::default())),
         5 => Box::new(Mutex::with(Reciprocating::new(), Twins::default())),
+        6 => Box::new(Mutex::with(Cna::new(), Twins::default())),
         _ => Box::new(Mutex::with(HybLock::new(), Twins::default())),
     }
 }
@@ -75,7 +76,7 @@ impl Program {
     fn new(random: &mut u64) -> Self {
         let mut below = |end| splitmix64(random) % end;
         // Of one kind, or of all kinds.
-        let (kind, step) = (below(7), below(3) / 2);
+        let (kind, step) = (below(8), below(3) / 2);
         let mutexes = (0..=below(6)).map(|number| (mutex(kind + step * number), AtomicU64::new(0)));
         Self { mutexes: mutexes.collect(), panics: 300 + below(2_000), tries: 1 + below(5) }
     }

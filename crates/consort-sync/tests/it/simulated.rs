@@ -15,8 +15,8 @@ use consort_sync::{
         ShmServer,
     },
     locks::{
-        Access, Clh, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock, Reciprocating,
-        TestAndSet, Ticket,
+        Access, Clh, Cna, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock,
+        Reciprocating, TestAndSet, Ticket,
     },
 };
 
@@ -133,6 +133,7 @@ fn locks_exclude() {
     locked::<Ticket>();
     locked::<Mcs>();
     locked::<Clh>();
+    locked::<Cna>();
     locked::<Reciprocating>();
     locked::<HybLock>();
 }
@@ -174,6 +175,41 @@ fn reciprocating_lock_serves_the_last_of_each_group_first() {
     let placement = [0, 6, 1, 12, 7, 2, 13];
     assert_eq!(order::<Reciprocating>(&placement, 35_000), [0, 3, 2, 1, 6, 5, 4]);
     assert_eq!(order::<Reciprocating>(&placement, 75_000), [0, 6, 5, 4, 3, 2, 1]);
+}
+
+/// Six cores share a NUMA node. All threads arrive in the first section. Threads 1, 3 and 4 wait in
+/// the remote queue while node 0 has the lock. That turn was short, so no search follows at first.
+#[test]
+fn cna_serves_the_threads_of_a_numa_node_together() {
+    let placement = [0, 6, 1, 12, 7, 2, 13];
+    assert_eq!(order::<Cna>(&placement, 75_000), [0, 2, 5, 1, 3, 4, 6]);
+    let one_node = [0, 1, 2, 3, 4, 5];
+    assert_eq!(order::<Cna>(&one_node, 75_000), [0, 1, 2, 3, 4, 5]);
+}
+
+/// Threads of a NUMA node want the lock all the time, and one of another wants it as often as it
+/// gets it.
+#[test]
+fn cna_passes_the_lock_on_after_63_hand_overs() {
+    let counter = Counter::default();
+    let scheme = Locked::with(Cna::new());
+    let machine = Machine::find("opteron-6176-x4").expect("a machine that is shipped");
+    let run = ThreadSimulation::on(machine, 0).placed(vec![0, 1, 2, 6]);
+    let most = Cell::new(0);
+    let outcome = run.run(async |m: SimulatedThread| {
+        let is_remote = m.thread().0 == 3;
+        for _ in 0..if is_remote { 5 } else { 400 } {
+            let begun = counter.operations.borrow().len();
+            let Ok(_) = scheme.apply(&m, &(), &counter, 0, 1).await;
+            if is_remote {
+                let passed = counter.operations.borrow().len() - begun;
+                most.set(most.get().max(passed));
+            }
+        }
+    });
+    outcome.expect("the simulation ends");
+    // The hand-overs before it is moved to the remote queue count, too.
+    assert!((60..=66).contains(&most.get()), "{}", most.get());
 }
 
 /// The number of threads that are inside with each access.
