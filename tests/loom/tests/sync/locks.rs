@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket};
+use consort_sync::locks::{
+    Clh, Cna, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket,
+};
 use loom::cell::UnsafeCell;
 
 use crate::{
@@ -184,6 +186,21 @@ fn clh() {
     let attempt = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0), Lock(0)]]);
     let another = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0)], &[Lock(0)]]);
     check::<Clh>(&[attempt, another], &[]);
+}
+
+/// The threads 0 and 2 are on one NUMA node. Thread 1 moves to the remote queue, from which it
+/// returns when the main queue is empty, or when the lock has been handed over often enough. With
+/// thread 3 the remote queue gets longer.
+///
+/// When the remote queue becomes the main one, a release orders the two stores to the link of its
+/// last node: 0, and the next thread to arrive. Loom gives them this order anyway.
+#[test]
+fn cna() {
+    let remote = script(&[&[Hold, Lock(0)], &[Lock(0)], &[Lock(0)]]);
+    let longer = Script { threads: &[&[Hold], &[Lock(0)], &[Lock(0)], &[Lock(0)]], preemptions: 1 };
+    let becomes_main =
+        "Release: if m.compare_exchange(&self.last, mine.address(), last, Release).await.is_ok() {";
+    check::<Cna>(&[remote, longer], &[becomes_main]);
 }
 
 /// A thread waits above another one, whose segment ends at the node of a thread that took the free
