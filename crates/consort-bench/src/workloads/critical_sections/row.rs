@@ -6,7 +6,7 @@ use anyhow::Result;
 use consort_sync::{
     Delegate, Mutex,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
-    locks::{Clh, Handoff, HybLock, Mcs, Reciprocating, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, HybLock, Mcs, Reciprocating, TestAndSet, Ticket},
     objects::{self, Lcrq, Treiber, WordContainer},
 };
 use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -128,6 +128,7 @@ pub(super) const LOCKS: &[Row] = &[
     ours::<Mutex<Numbers, Ticket>>("Ticket"),
     ours::<Mutex<Numbers, Mcs>>("Mcs"),
     ours::<Mutex<Numbers, Clh>>("Clh"),
+    ours::<Mutex<Numbers, Cna>>("Cna"),
     ours::<Mutex<Numbers, Reciprocating>>("Reciprocating"),
     ours::<Mutex<Numbers, HybLock>>("HybLock"),
 ];
@@ -171,6 +172,7 @@ macro_rules! under_all {
             ours::<$container<Locked<Ticket>>>("Ticket"),
             ours::<$container<Locked<Mcs>>>("Mcs"),
             ours::<$container<Locked<Clh>>>("Clh"),
+            ours::<$container<Locked<Cna>>>("Cna"),
             ours::<$container<Locked<Reciprocating>>>("Reciprocating"),
             ours::<$container<Locked<HybLock>>>("HybLock"),
             ours::<$container<CcSynch>>("CcSynch"),
@@ -182,8 +184,8 @@ macro_rules! under_all {
     };
 }
 
-const STACKS: [Row; 12] = under_all!(Stacked, ServedStack);
-const QUEUES: [Row; 12] = under_all!(Queued, ServedQueue);
+const STACKS: [Row; 13] = under_all!(Stacked, ServedStack);
+const QUEUES: [Row; 13] = under_all!(Queued, ServedQueue);
 
 const MORE_STACKS: &[Row] = &[
     ours::<Balanced<consort_sync::Stack<u64>>>("Stack, default"),
@@ -234,7 +236,7 @@ mod tests {
             subject.rows(increments).iter().map(|row| row.name).collect()
         };
         let lengths = Subject::EVERY.map(|subject| names(subject, 1).len());
-        assert_eq!(lengths, [11, 14, 23, 15, 20]);
+        assert_eq!(lengths, [12, 14, 24, 16, 21]);
         for subject in Subject::EVERY {
             assert!(names(subject, 1).contains(&REFERENCE));
             assert_eq!(names(subject, 1).contains(&FETCH_ADD), subject.increments());
