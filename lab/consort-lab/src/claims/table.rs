@@ -262,6 +262,15 @@ pub const CLAIMS: &[Claim] = &[
         place: Place::Here(mixture::judge),
     },
     Claim {
+        id: "F8",
+        paper: NOBODY,
+        about: "On several sockets, the fastest lock depends on the number of threads",
+        says: "several sockets: the newer locks over the older",
+        figures: &[],
+        least_pes: 1,
+        place: Place::Simulated(locks::sockets::judge),
+    },
+    Claim {
         id: "P3",
         paper: BUNDLED,
         about: "A counted put takes half the latency of put, fence and flag",

@@ -17,7 +17,8 @@
 //! 6. `networks`: the machines of GASNet's collectives, simulated; `gasnet`, `transfers`,
 //!    `dissemination`, `tuning`, `applications` and `scaling`: G1, G4 and G7, G5, G6, G9, G10, of
 //!    Nishtala et al. on GASNet's collectives (2011);
-//! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated;
+//! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated, and F8, all locks of the
+//!    library on two of them;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
 //! 9. `mixture`: F7, PEs as threads, processes, and a mix of both on many machines.
 

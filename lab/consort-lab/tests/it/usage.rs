@@ -107,7 +107,7 @@ fn refused_reproductions_and_predictions_say_why() {
         ("predict --fabric mixed", "only threads and mpi"),
         ("predict --fabric mpi --sync mine/all", "which uses mine/all"),
         ("predict --fabric mpi --machine scc", "--machine cannot be used with --fabric mpi"),
-        ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G9, G10, F7, P3, P4, P5"),
+        ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G9, G10, F7, F8, P3, P4, P5"),
         ("reproduce T2 --pes 8", "48 cores"),
         ("reproduce H6 --pes 2", "3 to 1024"),
         ("reproduce P3 --pes 3", "two PEs"),

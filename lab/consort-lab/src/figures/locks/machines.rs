@@ -122,10 +122,16 @@ impl X86 {
         })
     }
 
+    /// Returns the hardware threads of the first cores, one of each.
+    pub(super) fn one_per_core(self, cores: u32) -> Result<Vec<u32>> {
+        let (_, siblings, _) = Self::order(&coherent(self.machine)?);
+        Ok((0..cores).map(|core| core * siblings).collect())
+    }
+
     /// Returns a setting with all cores of a die, as on the TILE-Gx (section 6.2.5).
     pub(super) fn die(self, way: Way) -> Result<Setting> {
-        let (cores, siblings, _) = Self::order(&coherent(self.machine)?);
-        let placement = (0..cores).map(|core| core * siblings).collect();
+        let (cores, _, _) = Self::order(&coherent(self.machine)?);
+        let placement = self.one_per_core(cores)?;
         Ok(Setting { machine: self.machine, placement, ..tile(way, 0, 1) })
     }
 }

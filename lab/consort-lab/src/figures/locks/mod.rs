@@ -8,7 +8,8 @@
 //!    thesis' values, as a page;
 //! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `objects`: T8 to T12, on the TILE-Gx;
 //! 4. `x86_objects`, `optimizations`, `sections`: T12, T13, T15, on the Xeon and the Opteron;
-//!    `references`: T14.
+//!    `references`: T14;
+//! 5. `sockets`: F8, the library's locks on both.
 
 pub mod combining;
 mod containers;
@@ -22,6 +23,7 @@ pub mod references;
 mod report;
 mod run;
 pub mod sections;
+pub mod sockets;
 pub mod stalls;
 mod test_and_set;
 pub mod x86_objects;

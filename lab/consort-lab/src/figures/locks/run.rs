@@ -15,7 +15,7 @@ use consort_sync::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
         ShmServer,
     },
-    locks::{Clh, HybLock, Mcs, TestAndSet},
+    locks::{Clh, Cna, Handoff, HybLock, Mcs, Reciprocating, TestAndSet, Ticket},
 };
 
 use super::test_and_set::PlainTestAndSet;
@@ -43,8 +43,13 @@ pub(super) enum Way {
     PlainTestAndSet,
     /// The library's, with backoff.
     TestAndSet,
+    /// The library's default.
+    Handoff,
+    Ticket,
     Mcs,
     Clh,
+    Cna,
+    Reciprocating,
     HybLock,
     Shm(Slots),
     Mp,
@@ -309,8 +314,12 @@ impl Setting {
         match self.way {
             Way::PlainTestAndSet => subject.apply(self, PlainTestAndSet::default),
             Way::TestAndSet => subject.apply(self, || Locked::with(TestAndSet::new())),
+            Way::Handoff => subject.apply(self, || Locked::with(Handoff::new())),
+            Way::Ticket => subject.apply(self, || Locked::with(Ticket::new())),
             Way::Mcs => subject.apply(self, || Locked::with(Mcs::new())),
             Way::Clh => subject.apply(self, || Locked::with(Clh::new())),
+            Way::Cna => subject.apply(self, || Locked::with(Cna::new())),
+            Way::Reciprocating => subject.apply(self, || Locked::with(Reciprocating::new())),
             Way::HybLock => subject.apply(self, || Locked::with(HybLock::new())),
             Way::CcSynch(most) => subject.apply(self, || CcSynch::new().with_max_ops(most)),
             Way::HybComb(most) => subject.apply(self, || HybComb::new().with_max_ops(most)),
