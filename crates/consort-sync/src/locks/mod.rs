@@ -8,7 +8,6 @@
 //! | [`Mcs`] | first come, first served | each at its own line |
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`Cna`] | first come, first served within a NUMA node, in turns of 63 | each at its own line |
-//! | [`Reciprocating`] | groups in order of arrival, the last of a group first | each at its own line |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
 //! [`QueuedRwLock`] is a reader-writer lock, [`QueuedSemaphore`] a semaphore, and [`WaitQueue`] the
@@ -26,7 +25,6 @@ mod hyblock;
 mod mcs;
 mod queued_rw;
 mod queued_semaphore;
-mod reciprocating;
 mod test_and_set;
 mod ticket;
 mod wait_queue;
@@ -42,7 +40,6 @@ pub use hyblock::HybLock;
 pub use mcs::Mcs;
 pub use queued_rw::{Access, QueuedRwLock};
 pub use queued_semaphore::QueuedSemaphore;
-pub use reciprocating::Reciprocating;
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
 pub use wait_queue::{Place, WaitQueue};

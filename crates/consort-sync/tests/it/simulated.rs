@@ -16,7 +16,7 @@ use consort_sync::{
     },
     locks::{
         Access, Clh, Cna, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock,
-        Reciprocating, TestAndSet, Ticket,
+        TestAndSet, Ticket,
     },
 };
 
@@ -134,7 +134,6 @@ fn locks_exclude() {
     locked::<Mcs>();
     locked::<Clh>();
     locked::<Cna>();
-    locked::<Reciprocating>();
     locked::<HybLock>();
 }
 
@@ -167,14 +166,6 @@ fn queue_locks_serve_threads_in_the_order_of_arrival() {
         assert_eq!(order::<Clh>(&placement, section), expected);
         assert_eq!(order::<HybLock>(&placement, section), expected);
     }
-}
-
-/// In the first section three threads arrive, and in the second one the others.
-#[test]
-fn reciprocating_lock_serves_the_last_of_each_group_first() {
-    let placement = [0, 6, 1, 12, 7, 2, 13];
-    assert_eq!(order::<Reciprocating>(&placement, 35_000), [0, 3, 2, 1, 6, 5, 4]);
-    assert_eq!(order::<Reciprocating>(&placement, 75_000), [0, 6, 5, 4, 3, 2, 1]);
 }
 
 /// Six cores share a NUMA node. All threads arrive in the first section. Threads 1, 3 and 4 wait in

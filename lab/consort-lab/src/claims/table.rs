@@ -265,7 +265,7 @@ pub const CLAIMS: &[Claim] = &[
         id: "F8",
         paper: NOBODY,
         about: "On several sockets, the fastest lock depends on the number of threads",
-        says: "several sockets: the newer locks over the older",
+        says: "several sockets: the NUMA-aware lock over the others",
         figures: &[],
         least_pes: 1,
         place: Place::Simulated(locks::sockets::judge),

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use consort_sync::locks::{
-    Clh, Cna, Handoff, HybLock, Mcs, RawLock, Reciprocating, TestAndSet, Ticket,
-};
+use consort_sync::locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
 use loom::cell::UnsafeCell;
 
 use crate::{
@@ -201,14 +199,6 @@ fn cna() {
     let becomes_main =
         "Release: if m.compare_exchange(&self.last, mine.address(), last, Release).await.is_ok() {";
     check::<Cna>(&[remote, longer], &[becomes_main]);
-}
-
-/// A thread waits above another one, whose segment ends at the node of a thread that took the free
-/// lock. Meanwhile that thread uses its node again.
-#[test]
-fn reciprocating() {
-    let again = script(&[&[Hold, Lock(0)], &[Lock(0)], &[Lock(0)]]);
-    check::<Reciprocating>(&[again], &[]);
 }
 
 #[test]
