@@ -28,6 +28,8 @@ pub struct Claim {
     pub about: &'static str,
     /// The claim in one line, with figures.
     pub says: &'static str,
+    /// The mechanism that decides its figures, in one sentence.
+    pub mechanism: &'static str,
     /// The paper's figures, as the modules of its experiment declare them.
     pub figures: &'static [Figures],
     /// The smallest number of PEs that its experiment needs.

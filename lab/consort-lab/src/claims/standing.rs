@@ -1,4 +1,4 @@
-//! The standing of a claim: how many of its paper's figures are met.
+//! The standing of a claim: which of its paper's figures are met.
 
 use std::fmt;
 
@@ -19,89 +19,138 @@ const RATIOS: [&str; 2] = ["ratio", "x"];
 /// machine.
 const SIZE: &str = "B";
 
-/// How many of a paper's figures are met, or stay within the paper's limit.
+/// Whether a value is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is met.
+    Met,
+    /// It is met, but a parameter was fitted to its figure, so it proves nothing.
+    Fitted,
+    /// It is not met.
+    Missed,
+}
+
+impl Verdict {
+    /// Returns the verdict on a value of this machine, if it is a ratio, a size, or has a limit.
+    pub fn here(quantity: &Quantity) -> Option<Self> {
+        let paper = quantity.paper?;
+        let is_limit = paper.is_kept(0.0).is_some();
+        let is_comparable = is_limit || RATIOS.contains(&quantity.unit) || quantity.unit == SIZE;
+        is_comparable.then(|| Self::of(quantity, quantity.native, Self::Met)).flatten()
+    }
+
+    /// Returns the verdict on a simulated or fitted value.
+    pub fn simulated(quantity: &Quantity) -> Option<Self> {
+        let predicted = Self::of(quantity, quantity.simulated, Self::Met);
+        predicted.or(Self::of(quantity, quantity.fitted, Self::Fitted))
+    }
+
+    fn of(quantity: &Quantity, value: Option<f64>, if_met: Self) -> Option<Self> {
+        let is_met = is_met(quantity.paper?, quantity.unit, value?);
+        Some(if is_met { if_met } else { Self::Missed })
+    }
+}
+
+/// The figures of a paper that are met, or stay within the paper's limit, and the others.
 ///
 /// A figure counts once, whatever the number of sizes, of PEs or of variants for which it was
 /// computed: it is met if all its values are met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The number of figures that are met.
-    pub met: usize,
+    /// The figures that are met.
+    pub met: Vec<String>,
     /// The figures that are not met.
     pub missed: Vec<String>,
-    /// The number of figures that are met, but to which a parameter was fitted. They prove nothing,
-    /// so they do not count.
-    pub fitted: usize,
+    /// The figures that are met, but to which a parameter was fitted. They prove nothing, so they
+    /// do not count.
+    pub fitted: Vec<String>,
 }
 
 /// A figure of a paper on a machine, with the values that were computed for it.
-struct Compared {
-    statement: String,
+struct Compared<'q> {
+    statement: &'q str,
     machine: &'static str,
     paper: Paper,
-    is_predicted: bool,
-    missed: Option<String>,
+    values: Vec<(&'q Quantity, Verdict)>,
+}
+
+impl Compared<'_> {
+    /// Returns the verdict on the figure, and the value that stands for it.
+    ///
+    /// A value is a prediction if no parameter was fitted to it. Each size, number of PEs and
+    /// variant needs one. Otherwise a single prediction would make fitted values count.
+    fn verdict(&self) -> (Verdict, &Quantity) {
+        let is = |verdict: Verdict| move |&&(_, of): &&(&Quantity, Verdict)| of == verdict;
+        if let Some((one, _)) = self.values.iter().find(is(Verdict::Missed)) {
+            return (Verdict::Missed, one);
+        }
+        let is_predicted = |one: &Quantity| {
+            self.values.iter().filter(is(Verdict::Met)).any(|(other, _)| other.figure == one.figure)
+        };
+        let (first, _) = self.values[0];
+        match self.values.iter().all(|(one, _)| is_predicted(one)) {
+            true => (Verdict::Met, first),
+            false => (Verdict::Fitted, first),
+        }
+    }
+
+    /// Returns the name of a value, with its machine if the figures are of several.
+    fn name(&self, one: &Quantity, is_of_many: bool) -> String {
+        let machine = if is_of_many { format!(" ({})", self.machine) } else { String::new() };
+        one.quantity.clone() + &machine
+    }
 }
 
 impl Standing {
     /// Returns the standing on this machine, for the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
-        let is_comparable = |one: &&Quantity| {
-            let is_limit = one.paper.is_some_and(|paper| paper.is_kept(0.0).is_some());
-            is_limit || RATIOS.contains(&one.unit) || one.unit == SIZE
-        };
-        Self::of(quantities.iter().filter(is_comparable), |one| Some((one.native?, true)))
+        Self::of(quantities, Verdict::here)
     }
 
     /// Returns the standing on simulations of the paper's machines. A figure to which a parameter
     /// was fitted counts only if it is missed.
     pub fn simulated(quantities: &[Quantity]) -> Self {
-        let predicted = |one: &Quantity| one.simulated.map(|value| (value, true));
-        let fitted = |one: &Quantity| one.fitted.map(|value| (value, false));
-        Self::of(quantities.iter(), |one| predicted(one).or(fitted(one)))
+        Self::of(quantities, Verdict::simulated)
     }
 
-    fn of<'q>(
-        quantities: impl Iterator<Item = &'q Quantity>,
-        value: impl Fn(&Quantity) -> Option<(f64, bool)>,
-    ) -> Self {
-        let mut all: Vec<Compared> = Vec::new();
+    fn of(quantities: &[Quantity], verdict: fn(&Quantity) -> Option<Verdict>) -> Self {
+        let mut all: Vec<Compared<'_>> = Vec::new();
         for one in quantities {
-            let (Some(paper), Some((value, is_predicted))) = (one.paper, value(one)) else {
-                continue;
-            };
+            let (Some(paper), Some(verdict)) = (one.paper, verdict(one)) else { continue };
             let statement = one.figure.map_or(&*one.quantity, statement);
-            let same = |other: &&mut Compared| {
-                (&*other.statement, other.machine, other.paper) == (statement, one.machine, paper)
+            let same = |other: &&mut Compared<'_>| {
+                (other.statement, other.machine, other.paper) == (statement, one.machine, paper)
             };
-            let missed = (!is_met(paper, one.unit, value)).then(|| one.quantity.clone());
-            if let Some(compared) = all.iter_mut().find(same) {
-                compared.is_predicted |= is_predicted;
-                compared.missed = compared.missed.take().or(missed);
-            } else {
-                let (statement, machine) = (statement.to_owned(), one.machine);
-                all.push(Compared { statement, machine, paper, is_predicted, missed });
+            match all.iter_mut().find(same) {
+                Some(compared) => compared.values.push((one, verdict)),
+                None => {
+                    let (machine, values) = (one.machine, vec![(one, verdict)]);
+                    all.push(Compared { statement, machine, paper, values });
+                }
             }
         }
+        let is_of_many = all.windows(2).any(|two| two[0].machine != two[1].machine);
         let mut standing = Self::default();
-        for Compared { is_predicted, missed, .. } in all {
-            match missed {
-                Some(missed) => standing.missed.push(missed),
-                None if is_predicted => standing.met += 1,
-                None => standing.fitted += 1,
-            }
+        for compared in &all {
+            let (verdict, one) = compared.verdict();
+            let names = match verdict {
+                Verdict::Met => &mut standing.met,
+                Verdict::Fitted => &mut standing.fitted,
+                Verdict::Missed => &mut standing.missed,
+            };
+            names.push(compared.name(one, is_of_many));
         }
         standing
     }
 
     /// Returns the number of figures that count.
     pub fn count(&self) -> usize {
-        self.met + self.missed.len()
+        self.met.len() + self.missed.len()
     }
 
     /// Returns one word: `holds`, `partly`, `misses`, or `-` if there is nothing to compare.
     pub fn word(&self) -> &'static str {
-        match (self.met, self.missed.len()) {
+        match (self.met.len(), self.missed.len()) {
             (0, 0) => "-",
             (_, 0) => "holds",
             (0, _) => "misses",
@@ -114,7 +163,7 @@ impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count() {
             0 => f.write_str("-"),
-            count => write!(f, "{} {}/{count}", self.word(), self.met),
+            count => write!(f, "{} {}/{count}", self.word(), self.met.len()),
         }
     }
 }
@@ -148,7 +197,7 @@ mod tests {
         LINE_BINOMIAL("1 line", SCC == 16.6)
         "x":
         GAIN("gain", A == 2.0)
-        LEAST("least", A >= 2.0)
+        LEAST("least", A >= 2.0, B >= 2.0)
         MOST("most", A <= 2.0)
         NONE("none", A == 0.0)
         SMALL_GAIN("small gain", A == 1.17)
@@ -162,11 +211,15 @@ mod tests {
         BYTES("bytes", A == 10.0)
     }
 
+    figures! { _SOURCES of "T4", "": "x":
+        FIVE_OVER_ONE["k=", ""; 2 | 7 | 47 => (SCC >= 1.0)]
+    }
+
     /// Returns whether a value of a figure is met.
     fn is_met(figure: &'static crate::figures::figure::Figure, value: f64) -> bool {
         let standing = Standing::simulated(&[figure.on(A).simulated(value)]);
         assert_eq!(standing.count(), 1);
-        standing.met == 1
+        standing.met.len() == 1
     }
 
     #[test]
@@ -205,9 +258,33 @@ mod tests {
     fn a_fitted_figure_counts_if_it_is_missed() {
         let fitted = |value| LINE_BINOMIAL.on(SCC).simulated_as_fitted(value);
         let met = Standing::simulated(&[fitted(16.0)]);
-        assert_eq!((met.count(), met.fitted, met.word()), (0, 1, "-"));
+        assert_eq!((met.count(), met.fitted.len(), met.word()), (0, 1, "-"));
         let missed = Standing::simulated(&[fitted(30.0)]);
-        assert_eq!((missed.count(), missed.fitted, missed.word()), (1, 0, "misses"));
+        assert_eq!((missed.count(), missed.fitted.len(), missed.word()), (1, 0, "misses"));
+    }
+
+    /// A parameter of the SCC is fitted to two of the three values of this figure.
+    #[test]
+    fn a_figure_is_fitted_if_one_of_its_values_is() {
+        let all: Vec<Quantity> =
+            FIVE_OVER_ONE.iter().map(|figure| figure.on(SCC).simulated(1.5)).collect();
+        let is_fitted: Vec<bool> = all.iter().map(|one| one.fitted.is_some()).collect();
+        assert_eq!(is_fitted, [true, false, true]);
+        let standing = Standing::simulated(&all);
+        assert_eq!((standing.count(), &*standing.fitted), (0, &["k=2".to_owned()][..]));
+        assert_eq!(Standing::simulated(&all[1..2]).met, ["k=7"]);
+    }
+
+    #[test]
+    fn figures_of_several_machines_are_named_with_them() {
+        let of = |machine| LEAST.on(machine).simulated(1.0);
+        assert_eq!(Standing::simulated(&[of(A)]).missed, ["least"]);
+        let both = [of(A), LEAST.on(B).simulated(3.0)];
+        let standing = Standing::simulated(&both);
+        assert_eq!(
+            (&*standing.missed, &*standing.met),
+            (&["least (a)".to_owned()][..], &["least (b)".to_owned()][..])
+        );
     }
 
     #[test]
@@ -215,7 +292,10 @@ mod tests {
         // Raw and fitted: both must be met.
         let raw = LINE_BINOMIAL.on(SCC).simulated(8.0);
         let both = Standing::simulated(&[raw, LINE_BINOMIAL.on(SCC).simulated_as_fitted(16.0)]);
-        assert_eq!((both.met, both.fitted, &*both.missed), (0, 0, &["1 line".to_owned()][..]));
+        assert_eq!(
+            (both.count(), both.fitted.len(), &*both.missed),
+            (1, 0, &["1 line".to_owned()][..])
+        );
         // Numbers of PEs.
         let gains = [(16, 2.1), (64, 2.0)];
         let gains = gains.map(|(pes, gain)| GAIN.on(A).with_pes(pes).simulated(gain));

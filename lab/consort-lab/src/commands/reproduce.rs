@@ -1,5 +1,6 @@
 //! `consort-lab reproduce`: prints a paper's figure or table, with the results of this machine.
 
+mod evidence;
 mod plots;
 mod text;
 

@@ -35,6 +35,37 @@ fn each_command_has_a_report_with_plots() {
     }
 }
 
+/// For each claim: the mechanism, where the parameters of its machine come from, and the figures
+/// that are met and missed.
+#[test]
+fn reproduction_shows_the_evidence_of_a_claim() {
+    let html = report_of(PROGRAM, folder().path(), "reproduce T5 T7 --budget 0");
+    let sections: Vec<&str> = html.split("<h2 ").skip(2).collect();
+    let fact = |section: &str, name: &str| {
+        let (_, rest) = section.split_once(&format!("<dt>{name}</dt><dd>"))?;
+        Some(rest.split("</dd>").next()?.to_owned())
+    };
+    let [t5, t7, ..] = sections[..] else { panic!("{} sections", sections.len()) };
+    for section in [t5, t7] {
+        let of = |name| fact(section, name).unwrap_or_else(|| panic!("{name}: {section}"));
+        assert!(of("Mechanism").ends_with('.'), "{section}");
+        assert!(of("Given").contains(" parameters, by Petrović 2015, Table 4.1"), "{section}");
+        assert!(of("Assumed").contains("2 parameters (queued_reads, queued_writes)"), "{section}");
+        assert!(of("Met, simulated").contains(" of "), "{section}");
+    }
+    let fitted = "Fitted to these figures";
+    let is_of = |section, parameter| fact(section, fitted).is_some_and(|it| it.contains(parameter));
+    assert!(is_of(t5, "flag_read_ns to throughput, k=2;") && !is_of(t5, "serve_ns"), "{t5}");
+    assert!(is_of(t7, "serve_ns to gets of 128 lines") && !is_of(t7, "flag_read_ns"), "{t7}");
+    let uncounted = fact(t5, "Met, but fitted, so not counted").expect("fitted figures");
+    assert!(uncounted.contains("throughput, k=47"), "{uncounted}");
+    let missed = fact(t7, "Missed, simulated").expect("missed figures");
+    assert!(missed.contains("puts of 1 line, 48 cores"), "{missed}");
+    for (section, result) in [(t5, "fitted"), (t5, "met"), (t7, "missed")] {
+        assert!(section.contains(&format!("\">{result}</span>")), "{result}: {section}");
+    }
+}
+
 #[test]
 fn prediction_is_compared_with_measurement() {
     let folder = folder();

@@ -18,7 +18,10 @@ use consort_report::{
 };
 use consort_sim::machines::Machine;
 
-use super::text::{is_simulated, place, standing, standings};
+use super::{
+    evidence,
+    text::{is_simulated, place, standings},
+};
 use consort_console::report::{add_page, axes};
 
 /// The largest number of groups of bars. The table has all figures.
@@ -32,12 +35,14 @@ type Evaluated = [(&'static Claim, Outcome)];
 /// Adds a section for each claim, and one for the machines.
 pub(super) fn plots(document: &mut Document, evaluated: &Evaluated) {
     document.section("The claims");
-    let header = ["claim", "the paper says", "here", "simulated", "where", "what is seen"];
-    let mut table = Table::new(header);
+    let header = ["claim", "the paper says", "here", "simulated", "met, but fitted", "where"];
+    let mut table = Table::new(header.into_iter().chain(["what is seen"])).numbers([4]);
     for (claim, outcome) in evaluated {
-        let [here, simulated] = standings(outcome).map(|standing| standing.to_string());
+        let [here, simulated] = standings(outcome);
+        let fitted = simulated.fitted.len().to_string();
+        let [here, simulated] = [here, simulated].map(|standing| standing.to_string());
         let verdict = &*outcome.verdict;
-        let cells = [claim.id, claim.says, &here, &simulated, place(claim), verdict];
+        let cells = [claim.id, claim.says, &here, &simulated, &fitted, place(claim), verdict];
         table.row(cells.map(Cell::text));
     }
     document.table(table);
@@ -58,11 +63,11 @@ fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
         ("Paper", paper),
         ("The paper says", claim.says),
         (verdict, outcome.verdict.as_str()),
-        ("So", &*standing(outcome)),
     ]);
     if outcome.quantities.iter().any(|one| one.holds == Some(false)) {
         document.note(Tone::Bad, "A limit of the paper is missed.");
     }
+    evidence::add(document, claim, outcome);
     let mut kinds: Vec<(&str, &str)> = Vec::new();
     for Quantity { machine, unit, .. } in &outcome.quantities {
         if !kinds.contains(&(*machine, *unit)) {
@@ -169,7 +174,7 @@ fn in_words(unit: &str) -> String {
 /// Adds a table of all figures.
 fn figures(document: &mut Document, quantities: &[Quantity]) {
     let header = ["machine", "figure", "unit", "paper", "simulated", "this machine", "error"];
-    let mut table = Table::new(header.into_iter().chain(["in the paper"])).numbers(3..7);
+    let mut table = Table::new(header.into_iter().chain(["result", "in the paper"])).numbers(3..7);
     for quantity in quantities {
         let error = Cell::text(&quantity.error_text());
         let error = match quantity.holds {
@@ -187,7 +192,7 @@ fn figures(document: &mut Document, quantities: &[Quantity]) {
         ];
         let place = quantity.figure.and_then(claims::figure).map_or("", |figure| figure.place);
         let cells = cells.iter().map(|text| Cell::text(text));
-        table.row(cells.chain([error, Cell::text(place)]));
+        table.row(cells.chain([error, evidence::result(quantity), Cell::text(place)]));
     }
     let mut inner = Document::default();
     let is_long = quantities.len() > MOST_GROUPS;

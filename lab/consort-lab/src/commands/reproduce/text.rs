@@ -50,7 +50,7 @@ pub(super) fn standings(outcome: &Outcome) -> [Standing; 2] {
 pub(super) fn standing(outcome: &Outcome) -> String {
     let [here, simulated] = standings(outcome);
     let one = |where_at: String, standing: &Standing| {
-        let fitted = match standing.fitted {
+        let fitted = match standing.fitted.len() {
             0 => String::new(),
             count => format!("Met, but not counted, because a parameter was fitted: {count}. "),
         };
@@ -62,7 +62,7 @@ pub(super) fn standing(outcome: &Outcome) -> String {
             [one] => format!(", not {one}"),
             [one, rest @ ..] => format!(", not {one}, and {} more", rest.len()),
         };
-        let (met, count) = (standing.met, standing.count());
+        let (met, count) = (standing.met.len(), standing.count());
         let word = match standing.word() {
             "partly" => "holds partly",
             word => word,
@@ -82,6 +82,7 @@ pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
     page.lines(format!("{}: {}\n\n", claim.id, claim.about));
     page.append(&outcome.page);
     page.lines("\n");
+    page.paragraph(format!("Mechanism: {}", claim.mechanism));
     let place = if is_simulated(claim) { "Simulated" } else { "Here" };
     page.paragraph(format!("{place}: {}", outcome.verdict));
     let standing = standing(outcome);
