@@ -40,8 +40,8 @@ use consort_bench::{
 
 figures! { pub FIGURES of "G1", "section 7": "ratio":
     STRICTEST_MEDIAN("strictest over loosest, median")
-    // "sometimes nearly an order of magnitude".
-    STRICTEST_MOST("strictest over loosest, most", CRAY == 10.0)
+    // "sometimes nearly an order of magnitude", of any of the machines.
+    STRICTEST_MOST("strictest over loosest, most", CRAY == 10.0, RANGER == 10.0)
 }
 
 /// The number of PEs of the simulated machines. It keeps all collectives short.
