@@ -160,6 +160,11 @@ impl Point {
         self.each(self.clients.iter().map(|tally| tally.exchanges).sum())
     }
 
+    /// Returns the number of atomic instructions of all kinds per operation.
+    pub(super) fn atomics(&self) -> f64 {
+        self.each(self.clients.iter().map(|tally| tally.atomics).sum())
+    }
+
     /// Returns the mean time of an operation, in nanoseconds.
     pub(super) fn latency_ns(&self) -> f64 {
         let all = self

@@ -93,6 +93,8 @@ fn hybcomb_rarely_exchanges_and_is_fair() {
     // The measured time can begin and end in the middle of an operation.
     let operations = alone.operations() as f64;
     within(alone.exchanges() * operations, operations - 1.0, operations + 1.0);
+    within(alone.atomics(), 2.99, 3.01);
+    within(tile(Way::CcSynch(MAX_OPS), 1, 1).atomics(), 0.99, 1.01);
     for threads in [2, 3, 5, 8, 12, 18, 24, TILES] {
         let point = tile(Way::HybComb(MAX_OPS), threads, 1);
         assert!(point.exchanges() < if threads == TILES { 0.15 } else { 0.85 }, "{threads}");
