@@ -16,7 +16,6 @@ use consort_sim::{Simulation, machines::Machine};
 
 use super::{
     experiment::{Experiment, Outcome},
-    figure::Paper,
     networks::{self, BLUE_GENE, CRAY, RANGER},
     quantity::Quantity,
 };
@@ -28,7 +27,9 @@ use consort_bench::{
     units::{size, time},
 };
 
-figures! { pub FIGURES of "G6", "section 5.3, figures 6 to 8": "ratio":
+figures! { pub FIGURES of "G6", "sections 3.4 and 5.3, figures 6 to 8": "ratio":
+    // "can be approximated by"; of every operation and radix.
+    MESSAGES("messages over N(k-1)log_k N", COUNTED_ON == 1.0)
     // On the first two machines dissemination is best at small sizes and flat at large ones. On the
     // third, flat is always best.
     OVER_FLAT["exchange of ", " B, dissemination over flat";
@@ -218,9 +219,9 @@ fn count(page: &mut Page, quantities: &mut Vec<Quantity>) -> Result<(usize, usiz
         met += usize::from(messages == paper);
         let name = format!("{}, {}", kind.name(), kind.algorithm);
         let what = format!("{name}, radix {radix}, messages of {PES} PEs");
-        let figure = Quantity::new(COUNTED_ON, what, "messages");
-        let figure = Quantity { paper: Some(Paper::Equal(paper)), ..figure };
-        quantities.push(figure.simulated(messages));
+        quantities.push(Quantity::new(COUNTED_ON, what, "messages").simulated(messages));
+        let figure = MESSAGES.on(COUNTED_ON).named(&format!(", {name}, radix {radix}"));
+        quantities.push(figure.with_pes(PES).simulated(messages / paper));
         rows.push(vec![name, radix.to_string(), messages.to_string(), paper.to_string()]);
     }
     let count = rows.len();
