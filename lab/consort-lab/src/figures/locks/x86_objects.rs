@@ -8,6 +8,7 @@ use anyhow::Result;
 use consort_sync::objects::Clusters;
 
 use super::{
+    super::figure::Figure,
     containers::{Contained, lcrq, lcrq_of_clusters, treiber},
     curves::{Curves, least},
     delegation::MAX_OPS,
@@ -17,13 +18,11 @@ use super::{
 };
 
 figures! { pub FIGURES of "T12", "sections 6.2.5 and 7.2.3": "x":
-    COUNTERS_LEAD("7.9 optimized / best other, all clients", XEON >= 1.0, OPTERON >= 1.0)
-    HALF_COUNTERS("7.9 optimized / best other, half the clients", XEON >= 1.0, OPTERON >= 1.0)
+    COUNTERS_LEAD("7.9 optimized / best other", XEON >= 1.0, OPTERON >= 1.0)
     CC_SYNCH_COUNTER("7.9 CC-SYNCH / srv-base", XEON == 1.0, OPTERON == 1.0)
     H_SYNCH_COUNTER("7.9 H-SYNCH / CC-SYNCH", XEON >= 1.0)
     FETCH_AND_ADD("7.9 fetch-and-add, 158 clients / 79", XEON >= 1.0)
-    STACKS_LEAD("7.10 optimized / best other, all clients", XEON >= 1.0, OPTERON >= 1.0)
-    HALF_STACKS("7.10 optimized / best other, half the clients", XEON >= 1.0, OPTERON >= 1.0)
+    STACKS_LEAD("7.10 optimized / best other", XEON >= 1.0, OPTERON >= 1.0)
     BACKOFF_STACK("7.10 srv-B, stack / counter", XEON <= 1.0, OPTERON <= 1.0)
     CC_SYNCH_STACK("7.10 CC-SYNCH, stack / counter", XEON == 1.0, OPTERON == 1.0)
     OPTERON_OVER_XEON("7.10 stack / counter, over the Xeon's", OPTERON <= 1.0)
@@ -88,6 +87,22 @@ impl X86 {
         [1, 5, 20, self.clients / 2, self.clients]
     }
 
+    /// Adds the slower of the optimized servers over the fastest other way, "in high concurrency
+    /// levels": with all clients, and with half of them.
+    fn add_lead(
+        self,
+        figure: &'static Figure,
+        curves: &Curves,
+        others: &[&str],
+        report: &mut Report,
+    ) {
+        for (clients, which) in [(self.clients, "all"), (self.clients / 2, "half the")] {
+            let lead = |name| curves.gains(name, others, clients..=clients);
+            let quantity = figure.on(self.machine).named(&format!(", {which} clients"));
+            report.add(quantity, least([lead(BACKOFF), lead(STREAMING)].concat()));
+        }
+    }
+
     /// Returns the highest rate of a server with backoff and a stack, relative to a counter's.
     fn drop(self, seed: u64) -> Result<f64> {
         let way = Way::Shm(Slots { backoff: Some(self.backoff), ..self.slots() });
@@ -118,12 +133,6 @@ pub(super) fn compare(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the slower of the optimized servers over the fastest other way.
-fn lead(curves: &Curves, others: &[&str], clients: u32) -> f64 {
-    let lead = |name| curves.gains(name, others, clients..=clients);
-    least([lead(BACKOFF), lead(STREAMING)].concat())
-}
-
 /// Figure 7.9.
 fn counters(x86: X86, report: &mut Report) -> Result<Curves> {
     let X86 { machine, clients, .. } = x86;
@@ -135,8 +144,7 @@ fn counters(x86: X86, report: &mut Report) -> Result<Curves> {
     })?;
     report
         .curves((&format!("{machine}, counters, Mops/s"), "clients"), &curves, |point| point.mops);
-    report.add(COUNTERS_LEAD.on(machine), lead(&curves, &others, clients));
-    report.add(HALF_COUNTERS.on(machine), lead(&curves, &others, clients / 2));
+    x86.add_lead(&COUNTERS_LEAD, &curves, &others, report);
     let cc = curves.gains(CC, &[BASE], clients..)[0];
     report.add(CC_SYNCH_COUNTER.on(machine), cc);
     if machine == XEON {
@@ -165,8 +173,7 @@ fn stacks(x86: X86, counters: &Curves, report: &mut Report) -> Result<Vec<f64>> 
         }
     })?;
     report.curves((&format!("{machine}, stacks, Mops/s"), "clients"), &curves, |point| point.mops);
-    report.add(STACKS_LEAD.on(machine), lead(&curves, &others, clients));
-    report.add(HALF_STACKS.on(machine), lead(&curves, &others, clients / 2));
+    x86.add_lead(&STACKS_LEAD, &curves, &others, report);
     let drops = SEEDS.map(|seed| x86.drop(seed)).into_iter().collect::<Result<Vec<f64>>>()?;
     report.add_spread(&BACKOFF_STACK.on(machine), drops.clone());
     let cc = curves.at(CC, clients).mops / counters.at(CC, clients).mops;
