@@ -12,7 +12,7 @@ use toml::Table;
 use super::objects;
 
 /// The machines with fitted parameters.
-const MACHINES: [&str; 4] = ["barcelona-x8", "opteron-6176-x4", "scc", "tile-gx36"];
+const MACHINES: [&str; 3] = ["barcelona-x8", "opteron-6176-x4", "scc"];
 /// The smallest movement that is not due to rounding.
 const LEAST: f64 = 2e-4;
 /// A figure that moves by more than this depends on the parameter.
@@ -130,10 +130,5 @@ mod night {
     #[test]
     fn fitted_parameters_of_the_scc_move_their_figures_alone() {
         check_all("scc", None);
-    }
-
-    #[test]
-    fn fitted_parameters_of_the_tile_gx_move_their_figures_alone() {
-        check_all("tile-gx36", None);
     }
 }

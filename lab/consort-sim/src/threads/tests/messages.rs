@@ -24,6 +24,27 @@ fn message_time_is_that_of_the_network() {
     }
 }
 
+/// David and others 2013, Figure 9: a message of a line and its answer, between neighbours and
+/// across the mesh.
+#[test]
+fn round_trip_of_a_line_takes_the_published_time() {
+    for (to, paper) in [(1, 120.0), (35, 138.0)] {
+        run(TILE, &[0, to], async |thread: SimulatedThread| {
+            let (line, queue) = ([7; 8], Queue(3));
+            if thread.me == 1 {
+                let Ok(words) = thread.receive::<8>(queue).await;
+                let Ok(()) = thread.send(Thread(0), queue, &words).await;
+                return;
+            }
+            at(&thread, 1).await;
+            let Ok(()) = thread.send(Thread(1), queue, &line).await;
+            let Ok(words) = thread.receive(queue).await;
+            assert_eq!(words, line);
+            near(thread.clock() as f64 / 1e3, 1000.0 + cycles(TILE, paper), "round trip");
+        });
+    }
+}
+
 #[test]
 fn a_sender_waits_while_the_buffer_is_full() {
     let words = coherent(TILE).queue.unwrap().words;
