@@ -184,7 +184,48 @@ const EXCHANGES: [(&str, u32); 3] = [(CRAY, 512), (RANGER, 256), (BLUE_GENE, 512
 /// Longer exchanges use a quarter of the PEs, because the buffers would take too much memory.
 const LONG_BYTES: usize = 1 << 10;
 
-/// Simulates exchanges on the paper's machines: the best dissemination, and flat.
+/// A Sun with a virtual node of the paper for each processor, which has a quarter of the node's
+/// interface. The paper does not say how large its virtual nodes are.
+const BY_PROCESSOR: [(&str, &str); 3] =
+    [("pes_per_node", "4"), ("gap_ns", "2000"), ("gap_per_byte_ns", "4")];
+
+/// Returns an exchange in which a representative of each node exchanges the packed blocks of its
+/// PEs (section 3.1).
+fn by_node(across: &Candidate) -> Result<Candidate> {
+    Ok(format!("two_level(flat,{across},flat)").parse()?)
+}
+
+/// The times of an exchange on a machine, in nanoseconds.
+struct Exchange {
+    flat_ns: f64,
+    dissemination_ns: f64,
+}
+
+impl Exchange {
+    /// Simulates an exchange: flat, and the best dissemination. Each PE exchanges its blocks, or a
+    /// representative those of its node. Returns `None` if these exceed a PE's scratch memory.
+    fn of(machine: &networks::Machine, bytes: usize, packs: bool) -> Result<Option<Self>> {
+        let kind = kind(Collective::AllToAll, "bruck", bytes);
+        let query = kind.query(machine.pes);
+        let packed = |candidate| if packs { by_node(&candidate) } else { Ok(candidate) };
+        let flat = packed(Candidate::new("flat"))?;
+        if !machine.serves(&query, &flat)? {
+            return Ok(None);
+        }
+        let radices: Result<Vec<_>> =
+            RADICES.into_iter().map(|radix| packed(kind.candidate(radix))).collect();
+        let (_, flat_ns) = machine.best(&query, [flat])?;
+        let (_, dissemination_ns) = machine.best(&query, radices?)?;
+        Ok(Some(Self { flat_ns, dissemination_ns }))
+    }
+
+    fn over_flat(&self) -> f64 {
+        self.dissemination_ns / self.flat_ns
+    }
+}
+
+/// Simulates exchanges on the paper's machines: the best dissemination, and flat. As in the paper,
+/// a representative of each node packs its data, if this fits into a PE's memory.
 ///
 /// # Errors
 /// When a simulation fails.
@@ -195,20 +236,41 @@ pub fn simulated() -> Result<Vec<Quantity>> {
             let bytes = over_flat.at as usize;
             let pes = if bytes > LONG_BYTES { pes / 4 } else { pes };
             let machine = networks::Machine::new(name, pes)?;
-            let exchange = kind(Collective::AllToAll, "bruck", bytes);
-            let best = |candidates| machine.best(&exchange.query(pes), candidates);
-            let (_, flat_ns) = best(vec![Candidate::new("flat")])?;
-            let (_, ns) = best(RADICES.map(|radix| exchange.candidate(radix)).to_vec())?;
-            let time = |by| Quantity::new(name, format!("exchange of {bytes} B, {by}"), "us");
-            let figures = [
-                (time("flat"), flat_ns / 1e3),
-                (time("dissemination"), ns / 1e3),
-                (over_flat.on(name), ns / flat_ns),
-            ];
-            all.extend(figures.map(|(figure, value)| figure.with_pes(pes).simulated(value)));
+            let of = |what: &str, unit| {
+                Quantity::new(name, format!("exchange of {bytes} B, {what}"), unit).with_pes(pes)
+            };
+            let mut add = |exchange: &Exchange, levels: &str| {
+                let Exchange { flat_ns, dissemination_ns } = exchange;
+                let times = [("flat", flat_ns), ("dissemination", dissemination_ns)];
+                all.extend(
+                    times.map(|(by, ns)| of(&format!("{by}, {levels}"), "us").simulated(ns / 1e3)),
+                );
+            };
+            let [alike, packed] = [false, true].map(|packs| Exchange::of(&machine, bytes, packs));
+            let (alike, packed) = (alike?, packed?);
+            alike.iter().for_each(|one| add(one, "one level"));
+            packed.iter().for_each(|one| add(one, "two levels"));
+            if let (Some(alike), Some(_)) = (&alike, &packed) {
+                let ratio = alike.over_flat();
+                all.push(of("dissemination over flat, one level", "ratio").simulated(ratio));
+            }
+            if let Some(counted) = packed.or(alike) {
+                all.push(over_flat.on(name).with_pes(pes).simulated(counted.over_flat()));
+            }
         }
     }
+    all.extend(by_processor()?);
     Ok(all)
+}
+
+/// Simulates the shortest exchange on the Sun with a virtual node for each processor.
+fn by_processor() -> Result<Option<Quantity>> {
+    let (bytes, pes) = (8, 256);
+    let machine = Machine::changed(RANGER, &BY_PROCESSOR)?;
+    let exchange = Exchange::of(&networks::Machine::of(machine, pes), bytes, true)?;
+    let what = format!("exchange of {bytes} B, dissemination over flat, a node per processor");
+    let figure = Quantity::new(RANGER, what, "ratio").with_pes(pes);
+    Ok(exchange.map(|one| figure.simulated(one.over_flat())))
 }
 
 /// Counts messages. Returns in how many cases the number is the paper's, and the number of cases.
@@ -304,6 +366,17 @@ mod tests {
             let wrap = if kind.collective == Collective::AllGather { 63.0 - each } else { 0.0 };
             assert_eq!(messages, expected + wrap, "{kind:?}, radix {radix}");
         }
+    }
+
+    /// Section 3.1: packing by node gives the order of figure 8. If all PEs are alike, they do not.
+    #[test]
+    fn flat_is_best_on_blue_gene_if_nodes_pack() {
+        let machine = networks::Machine::new(BLUE_GENE, 64).unwrap();
+        let over_flat = |packs| Exchange::of(&machine, 8, packs).unwrap().unwrap().over_flat();
+        let (alike, packed) = (over_flat(false), over_flat(true));
+        assert!(alike < 1.0 && packed > 1.0, "{alike} and {packed}");
+        let long = Exchange::of(&machine, 8 << 10, true).unwrap();
+        assert!(long.is_none(), "2 MiB of a node exceed the scratch memory");
     }
 
     #[test]

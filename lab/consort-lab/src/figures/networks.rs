@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use consort::tune::{Candidate, Query};
+use consort_collectives::serves;
 use consort_fabric::window;
 use consort_sim::{Simulation, machines};
 
@@ -45,6 +46,13 @@ impl Machine {
     /// Returns the algorithms that it can run, and the model's estimates for them.
     pub(super) fn described(&self) -> Result<Described> {
         Described::of(self.machine.clone(), self.pes)
+    }
+
+    /// Returns whether it can run a call with a candidate.
+    pub(super) fn serves(&self, query: &Query, candidate: &Candidate) -> Result<bool> {
+        let setting = Program::once(*query, candidate)
+            .setting(Simulation::on(self.machine.clone(), self.pes).capabilities()?);
+        Ok(serves(&setting, candidate))
     }
 
     /// Returns the fastest candidate for calls in a row, and the time of a call in nanoseconds,
