@@ -13,7 +13,8 @@
 //!
 //! PEs of other processes that share memory with this process cannot access a private buffer. They
 //! get a copy in shared memory, in the segment or in an extent (`heap::staging`). A peer maps an
-//! extent when it first attaches a buffer in it.
+//! extent when it first attaches a buffer in it. A buffer that lies in the heap of its PE, such as a
+//! view of symmetric memory in another language, needs no copy.
 
 use std::{
     future::{Future, ready},
@@ -149,13 +150,28 @@ impl CallView<'_> {
         Poisoned
     }
 
-    /// Returns the place at which a part of a private buffer is exposed, which is in a staged copy.
+    /// Returns the memory in shared memory and the block of a part of a private buffer that lies in
+    /// this PE's heap.
+    fn in_own_heap(&self, span: Span) -> Option<(Memory, StagedBlock)> {
+        let memory = self.resolve(span);
+        let block = self.job.heap_block(self.group.in_world(self.rank), memory.at, memory.bytes)?;
+        Some((Memory { shared: Some(SharedExtent::WORDS), ..memory }, block))
+    }
+
+    /// Returns the place at which a part of a private buffer is exposed: in a staged copy, unless
+    /// peers can access the buffer itself.
     #[cold]
     fn stage(
         &self,
         staging: &Staging,
         span: Span,
     ) -> Result<(Memory, StagedBlock), Box<MemoryError>> {
+        if let Some(place) = self.in_own_heap(span) {
+            if span.place == Place::Target {
+                self.exposed.store(self.exposed.load(Relaxed) | TARGET, Relaxed);
+            }
+            return Ok(place);
+        }
         // The owner of a target uses the copy too, so it is a copy of the whole target.
         let whole = if span.place == Place::Target { self.whole_target() } else { span };
         let staged = match staging.find(self.call_key(), whole) {
@@ -229,7 +245,12 @@ impl CallView<'_> {
     pub(super) fn exposed_target(&self) -> (*mut u8, usize, Option<SharedExtent>) {
         let Buffer { at, bytes, .. } = self.operands.target;
         if self.exposed.load(Relaxed) & STAGED == 0 {
-            return (at, bytes, Some(SharedExtent::exposed(at, bytes)));
+            // Peers of other processes know a target in the heap only as a part of the heap.
+            let own = self.staging().map(|_| self.group.in_world(self.rank));
+            let is_in_heap = own.is_some_and(|own| self.job.heap_block(own, at, bytes).is_some());
+            let exposed =
+                if is_in_heap { SharedExtent::WORDS } else { SharedExtent::exposed(at, bytes) };
+            return (at, bytes, Some(exposed));
         }
         let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
         let staged = self.staging().and_then(find).expect("it is marked as staged");

@@ -275,7 +275,7 @@ fn pairwise_exchange_over_24_bytes_panics() {
 /// Tests of private buffers of processes that share memory.
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 mod staged {
-    use std::task::Poll;
+    use std::{slice, task::Poll};
 
     use consort_fabric::{Nodes, Op};
 
@@ -296,10 +296,8 @@ mod staged {
         }
     }
 
-    /// If a call is over before the job fails, it returns without an error. Then its result must be
-    /// there.
-    #[test]
-    fn staged_target_comes_back_if_the_job_fails_after_the_last_detach() {
+    /// Returns two processes with one PE each, which share memory.
+    fn two_processes() -> [Arc<Job>; 2] {
         let forms = [Nodes::Blocks(1), Nodes::Blocks(2)];
         let config = Config { here: 2, nodes: forms[1], ..Config::of_two() };
         let file = SharedFile::new().expect("a file");
@@ -311,7 +309,48 @@ mod staged {
             let memory = memory.expect("some memory");
             Job::linked(memory, Box::new(end), forms).expect("some memory")
         });
-        let [owner, peer] = &jobs.collect::<Vec<_>>()[..] else { panic!("two processes") };
+        jobs.collect::<Vec<_>>().try_into().expect("two processes")
+    }
+
+    /// A view of symmetric memory in another language is a slice of the heap.
+    #[test]
+    fn slices_of_the_heap_are_exposed_without_a_copy() {
+        let [owner, peer] = &two_processes();
+        let heap = owner.heap(Rank(0));
+        let [given, received] = [0, 64].map(|at| {
+            // SAFETY: nothing else uses these bytes of the heap now.
+            unsafe { slice::from_raw_parts_mut(heap.wrapping_add(at), 64) }
+        });
+        given.fill(7);
+        let target = Buffer::target(&mut *received);
+        let operands = Operands { source: Buffer::source(given), target, ..Operands::NONE };
+        let (source, mut target) = ([5_u8; 64], [0_u8; 64]);
+        let target = Buffer::target(&mut target[..]);
+        let others = Operands { source: Buffer::source(&source[..]), target, ..Operands::NONE };
+        let ends = [(owner, 0), (peer, 1)]
+            .map(|(job, pe)| Endpoint::new(Arc::clone(job), Rank(pe)).expect("memory"));
+        // SAFETY: these are the only calls, and their futures are polled one at a time.
+        let mine = unsafe { ends[0].begin(1, 1, &operands, Location::caller()) };
+        // SAFETY: as above.
+        let other = unsafe { ends[1].begin(1, 1, &others, Location::caller()) };
+        now(mine.expose(Rank(1), 0, Span::source(8, 56)));
+        now(mine.expose(Rank(1), 1, Span::target(0, 64)));
+        let remotes = [0, 1].map(|number| now(other.attach(Rank(0), number)));
+        let offset = |remote: &Remote| remote.at.addr() - peer.heap(Rank(0)).addr();
+        assert_eq!(remotes.each_ref().map(offset), [8, 64]);
+        now(other.get(&remotes[0], 0, Span::target(0, 56)));
+        now(other.put(&remotes[1], 8, Span::source(0, 56)));
+        remotes.into_iter().for_each(|remote| now(other.detach(remote)));
+        now(mine.await_detached());
+        drop((mine, other));
+        assert_eq!((received[7], received[8], received[63]), (0, 5, 5));
+    }
+
+    /// If a call is over before the job fails, it returns without an error. Then its result must be
+    /// there.
+    #[test]
+    fn staged_target_comes_back_if_the_job_fails_after_the_last_detach() {
+        let [owner, peer] = &two_processes();
         let (source, mut target) = ([7_u8; 64], [0_u8; 64]);
         let operands = Operands { target: Buffer::target(&mut target[..]), ..Operands::NONE };
         let given = Operands { source: Buffer::source(&source[..]), ..Operands::NONE };

@@ -108,6 +108,11 @@ pub(crate) struct StagedBlock {
 }
 
 impl StagedBlock {
+    /// Returns the place at an offset of the job's segment.
+    pub(crate) fn in_segment(segment: &Arc<Segment>, offset: usize) -> Self {
+        Self { segment: Arc::clone(segment), offset, file_at: None }
+    }
+
     /// Returns the address of the first `bytes` of the block.
     pub(crate) fn at(&self, bytes: usize) -> *mut u8 {
         self.segment.at(self.offset, bytes)

@@ -6,6 +6,7 @@ use consort_fabric::Rank;
 
 use super::{job::Job, layout::SegmentLayout};
 use crate::{
+    heap::staging::StagedBlock,
     inbox::geometry::BUFFER_BYTES,
     segment::{origin::Origin, page::LARGE_PAGE},
 };
@@ -33,6 +34,13 @@ impl Job {
     #[inline(always)]
     pub fn memory_bytes(&self) -> usize {
         self.layout.memory_bytes
+    }
+
+    /// Returns the place in the segment of these bytes, if they lie in the memory of a PE.
+    pub(crate) fn heap_block(&self, pe: Rank, at: *mut u8, bytes: usize) -> Option<StagedBlock> {
+        let offset = at.addr().checked_sub(self.heap(pe).addr())?;
+        let is_inside = self.has_in_memory(offset, bytes);
+        is_inside.then(|| StagedBlock::in_segment(&self.segment, self.segment.offset_of(at)))
     }
 
     /// Returns whether `bytes` bytes from offset `at` on are in the memory of a PE.
