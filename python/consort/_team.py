@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import _consort
-from ._arrays import blocks, given, result, target
+from ._arrays import blocks, given, result, target, writable
 from ._memory import Memory
 from ._request import Request
 
@@ -26,8 +26,12 @@ class Team:
 
     Calls take arrays of float16, bfloat16 (of the package ml_dtypes), float32, float64, complex64,
     complex128, integers of 8 to 64 bits and bool, contiguous in C order. They also take numbers,
-    and then return numbers. `out` is an array for the result. Where `out` may be the given array,
-    either all PEs do this or none.
+    and then return numbers. `out` is an array for the result, which the call then returns. Where
+    `out` may be the given array, either all PEs do this or none.
+
+    An array may be an object that shares its memory by DLPack or as a buffer, such as a tensor of
+    PyTorch in the processor's memory or a `memoryview`. Calls use this memory without a copy. New
+    results are NumPy's arrays, which such packages use without a copy too.
 
     The operators are "sum", "product", "min" and "max"; for integers and bool also "and", "or" and
     "xor". bool has no "sum" and no "product", and complex numbers have no "min" and no "max".
@@ -69,11 +73,9 @@ class Team:
         """
         data, was_array = given(array)
         self._move("broadcast", data, data, root)
-        return result(data, was_array)
+        return result(data, was_array, array if was_array else None)
 
-    def reduce(
-        self, array: ArrayLike, op: str = "sum", root: int = 0, out: np.ndarray | None = None
-    ) -> Any:
+    def reduce(self, array: ArrayLike, op: str = "sum", root: int = 0, out: Any = None) -> Any:
         """Combines the arrays of all PEs element by element, on the root; others get None.
 
         Only the root's `out` is used, unless it is the given array.
@@ -84,14 +86,14 @@ class Team:
         """
         source, was_array = given(array)
         is_root = self.rank == root
-        if out is not None and out is source:
+        if was_array and out is array:
             self._native.collective("reduce", None, source, op, root)
-            return source if is_root else None
+            return out if is_root else None
         received = target(out, source.shape, source.dtype) if is_root else None
         self._native.collective("reduce", source, received, op, root)
-        return None if received is None else result(received, was_array)
+        return None if received is None else result(received, was_array, out)
 
-    def all_reduce(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
+    def all_reduce(self, array: ArrayLike, op: str = "sum", out: Any = None) -> Any:
         """Combines the arrays of all PEs, on all PEs. `out` may be the given array.
 
         >>> import consort, numpy
@@ -100,7 +102,7 @@ class Team:
         """
         return self._combined("all_reduce", array, op, out)
 
-    def scan(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
+    def scan(self, array: ArrayLike, op: str = "sum", out: Any = None) -> Any:
         """Combines the arrays of the PEs up to this one. `out` may be the given array.
 
         >>> import consort
@@ -109,9 +111,7 @@ class Team:
         """
         return self._combined("scan", array, op, out)
 
-    def exclusive_scan(
-        self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
-    ) -> Any:
+    def exclusive_scan(self, array: ArrayLike, op: str = "sum", out: Any = None) -> Any:
         """Combines the arrays of the PEs before this one. PE 0 gets None, or `out` unchanged.
 
         >>> import consort
@@ -120,16 +120,14 @@ class Team:
         """
         source, was_array = given(array)
         received = target(out, source.shape, source.dtype)
-        if out is not None and out is source:
+        if was_array and out is array:
             source = source.copy()
         self._native.collective("exclusive_scan", source, received, op)
         if self.rank == 0 and out is None:
             return None
-        return result(received, was_array)
+        return result(received, was_array, out)
 
-    def reduce_scatter(
-        self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
-    ) -> Any:
+    def reduce_scatter(self, array: ArrayLike, op: str = "sum", out: Any = None) -> Any:
         """Combines arrays with a block for each PE, and returns this PE's block.
 
         >>> import consort, numpy
@@ -140,9 +138,9 @@ class Team:
         block = blocks(source, self.size, "reduce_scatter")
         received = target(out, block, source.dtype)
         self._native.collective("reduce_scatter", source, received, op)
-        return result(received, False)
+        return result(received, False, out)
 
-    def gather(self, array: ArrayLike, root: int = 0, out: np.ndarray | None = None) -> Any:
+    def gather(self, array: ArrayLike, root: int = 0, out: Any = None) -> Any:
         """Stacks the arrays of all PEs on a new first axis, by rank, on the root; others get None.
 
         >>> import consort
@@ -154,9 +152,9 @@ class Team:
         if self.rank == root:
             received = target(out, (self.size, *source.shape), source.dtype)
         self._native.collective("gather", source, received, None, root)
-        return received
+        return received if out is None or received is None else out
 
-    def all_gather(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
+    def all_gather(self, array: ArrayLike, out: Any = None) -> Any:
         """Stacks the arrays of all PEs on a new first axis, by rank, on all PEs.
 
         >>> import consort
@@ -166,11 +164,9 @@ class Team:
         source, _ = given(array)
         received = target(out, (self.size, *source.shape), source.dtype)
         self._native.collective("all_gather", source, received)
-        return received
+        return received if out is None else out
 
-    def scatter(
-        self, array: ArrayLike | None = None, root: int = 0, out: np.ndarray | None = None
-    ) -> Any:
+    def scatter(self, array: ArrayLike | None = None, root: int = 0, out: Any = None) -> Any:
         """Returns this PE's block of the root's array: one for each PE along the first axis.
 
         Only the root passes an array. Either all PEs pass `out` or none. If none does, the root
@@ -191,25 +187,26 @@ class Team:
         if out is None:
             block = self._shape_of_root(block, root)
         elif block is None:
-            block = (out.shape, out.dtype)
+            like = writable(out)
+            block = (like.shape, like.dtype)
         received = target(out, *block)
         self._native.collective("scatter", source, received, None, root)
-        return result(received, False)
+        return result(received, False, out)
 
-    def all_to_all(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
+    def all_to_all(self, array: ArrayLike, out: Any = None) -> Any:
         """Returns, from the array of every PE, the block for this PE. `out` may be the given array.
 
         >>> import consort, numpy
         >>> consort.launch(lambda team: team.all_to_all(numpy.full(3, team.rank)), pes=3)[0]
         array([0, 1, 2])
         """
-        source, _ = given(array)
+        source, was_array = given(array)
         blocks(source, self.size, "all_to_all")
         received = target(out, source.shape, source.dtype)
-        if out is not None and out is source:
+        if was_array and out is array:
             source = source.copy()
         self._native.collective("all_to_all", source, received)
-        return received
+        return received if out is None else out
 
     def start_barrier(self) -> Request:
         """Starts a barrier, which is complete when all PEs have started it."""
@@ -280,14 +277,14 @@ class Team:
         """
         self._native.send(given(array)[0], to)
 
-    def receive(self, out: np.ndarray, source: int) -> np.ndarray:
+    def receive(self, out: Any, source: int) -> Any:
         """Receives an array of PE `source` into `out`, of the same length and type; returns it."""
-        self._native.receive(out, source)
+        self._native.receive(writable(out), source)
         return out
 
-    def send_receive(self, array: ArrayLike, to: int, out: np.ndarray, source: int) -> np.ndarray:
+    def send_receive(self, array: ArrayLike, to: int, out: Any, source: int) -> Any:
         """Sends an array and at the same time receives one of any length into `out`."""
-        self._native.send_receive(given(array)[0], to, out, source)
+        self._native.send_receive(given(array)[0], to, writable(out), source)
         return out
 
     def start_send(self, array: ArrayLike, to: int) -> Request:
@@ -352,12 +349,12 @@ class Team:
 
     def _combined(self, call: str, array: ArrayLike, op: str, out: np.ndarray | None) -> Any:
         source, was_array = given(array)
-        if out is not None and out is source:
+        if was_array and out is array:
             self._native.collective(call, None, source, op)
-            return source
+            return out
         received = target(out, source.shape, source.dtype)
         self._native.collective(call, source, received, op)
-        return result(received, was_array)
+        return result(received, was_array, out)
 
     def _start(
         self, call: str, array: ArrayLike, op: str | None, root: int, shaped: Any

@@ -229,6 +229,19 @@ impl<'py, T: Data> Written<'py, T> {
     }
 }
 
+/// Fails if the source and the target of a call share memory. The borrows do not detect this if
+/// the arrays are views of a buffer that is not an array.
+pub(crate) fn check_apart<T: Data>(source: &[T], target: &[T]) -> PyResult<()> {
+    let [source, target] = [source, target].map(<[T]>::as_ptr_range);
+    if source.start < target.end && target.start < source.end {
+        return Err(PyValueError::new_err(OVERLAP));
+    }
+    Ok(())
+}
+
+const OVERLAP: &str = "the array and the result share memory, but are not the same array: use a \
+                       separate array for the result";
+
 /// Returns a new array of one dimension.
 pub(crate) fn array_of<'py, T: Data>(
     py: Python<'py>,

@@ -4,7 +4,7 @@ use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
-    arrays::{Data, Read, Takes, Written, for_type_of, no_operator},
+    arrays::{Data, Read, Takes, Written, check_apart, for_type_of, no_operator},
     running::call,
 };
 
@@ -75,6 +75,7 @@ fn make_on<T: Data>(
     let mut target = target.map(|array| Written::<T>::new(array, "the result")).transpose()?;
     let source = source.as_ref().map(Read::slice);
     let target = target.as_mut().map_or(&mut [][..], Written::slice);
+    check_apart(source.unwrap_or_default(), target)?;
     if !collective.combines() {
         return call(py, launch, index, |team, _| {
             OnSlices { team, collective, root, source, target }.only_moves()

@@ -4,7 +4,7 @@ use consort::Rank;
 use pyo3::prelude::*;
 
 use crate::{
-    arrays::{Data, Read, Written, for_type_of},
+    arrays::{Data, Read, Written, check_apart, for_type_of},
     requests::{Request, keep},
     running::call,
 };
@@ -48,6 +48,9 @@ fn exchange<T: Data>(
     };
     let sent = source.as_ref().map(|(to, source)| (*to, source.slice()));
     let received = target.as_mut().map(|(from, target)| (*from, target.slice()));
+    if let (Some((_, sent)), Some((_, received))) = (&sent, &received) {
+        check_apart(sent, received)?;
+    }
     call(py, launch, index, |team, _| match (sent, received) {
         (Some((to, sent)), None) => team.send(to, sent),
         (None, Some((from, received))) => team.receive(from, received),
