@@ -295,9 +295,9 @@ class Team:
         self, source: int, shape: int | tuple[int, ...], dtype: DTypeLike = float
     ) -> Request:
         """Starts receiving an array of this shape and type. The array is the result."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        axes = _shape(shape)
         like = np.empty(0, np.dtype(dtype))
-        return Request(self._native.start_receive(source, like, math.prod(shape)), shape, True)
+        return Request(self._native.start_receive(source, like, math.prod(axes)), axes, True)
 
     def progress(self) -> None:
         """Progresses the calls that this PE has started, without waiting."""
@@ -324,8 +324,8 @@ class Team:
         """Frees a team that `split` has made. All PEs of the team call this."""
         self._native.free()
 
-    def symmetric(self, length: int, dtype: DTypeLike = float) -> Memory:
-        """Allocates `length` zeroed elements on every PE, for puts and gets of all PEs.
+    def symmetric(self, shape: int | tuple[int, ...], dtype: DTypeLike = float) -> Memory:
+        """Allocates memory of zeroed elements on every PE, for puts and gets of all PEs.
 
         >>> import consort, numpy
         >>> def program(team):
@@ -336,9 +336,19 @@ class Team:
         ...     return memory.get(team.rank, first=1, count=2)
         >>> consort.launch(program, pes=3)[0]
         array([2, 2])
+
+        Its `array` is this PE's part:
+
+        >>> def program(team):
+        ...     mine = team.symmetric((2, 3)).array
+        ...     mine[:] = team.rank
+        ...     return team.all_reduce(mine, out=mine)[1]
+        >>> consort.launch(program, pes=3)[0]
+        array([3., 3., 3.])
         """
-        of = np.dtype(dtype)
-        return Memory(self._native.symmetric(np.empty(0, of), length), length, of)
+        axes, of = _shape(shape), np.dtype(dtype)
+        native = self._native.symmetric(np.empty(0, of), math.prod(axes))
+        return Memory(native, axes, of, self.rank)
 
     def _move(self, call: str, source: np.ndarray, received: np.ndarray, root: int) -> None:
         """Makes a call in which the root has the source and the other PEs have the target."""
@@ -377,3 +387,8 @@ class Team:
         axes = words[2]
         of = np.dtype(words[:2].view("S16")[0].decode())
         return tuple(words[3 : 3 + axes].tolist()), of
+
+
+def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Returns a shape, of one axis if it is a number."""
+    return (shape,) if isinstance(shape, int) else tuple(shape)

@@ -38,5 +38,6 @@ fn _consort(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attach::attach, module)?)?;
     module.add_class::<team::Team>()?;
     module.add_class::<requests::Request>()?;
-    module.add_class::<memory::Memory>()
+    module.add_class::<memory::Memory>()?;
+    module.add_class::<memory::Part>()
 }

@@ -4,7 +4,7 @@
 //! object has two numbers: that of its launch, and its index here. The thread that uses it looks up
 //! both. On another thread, or after the launch, they are invalid.
 
-use std::{cell::RefCell, rc::Rc, sync::Arc};
+use std::{any::Any, cell::RefCell, rc::Rc, sync::Arc};
 
 use consort::{Pe, Rank, Team};
 use pyo3::prelude::*;
@@ -31,6 +31,10 @@ pub(crate) trait Allocation {
     fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()>;
     /// Copies elements from the part of a PE, from element `first` on.
     fn get(&self, from: Rank, first: usize, elements: &mut [u8]) -> consort::Result<()>;
+    /// Returns the address of element `first` of a PE.
+    fn address(&self, pe: Rank, first: usize) -> consort::Result<usize>;
+    /// Returns an object that keeps the memory, also after the job has ended.
+    fn keep(&self) -> Arc<dyn Any + Send + Sync>;
     /// Orders earlier puts before later ones.
     fn fence(&self) -> consort::Result<()>;
     /// Waits until puts are complete.
