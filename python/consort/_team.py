@@ -246,12 +246,44 @@ class Team:
 
     def start_reduce_scatter(self, array: ArrayLike, op: str = "sum") -> Request:
         """Starts a reduce-scatter of an array with a block for each PE."""
-        blocks(given(array)[0], self.size, "reduce_scatter")
-        return self._start("reduce_scatter", array, op, 0, lambda shape: shape[1:])
+        source, _ = given(array)
+        blocks(source, self.size, "reduce_scatter")
+        return self._start("reduce_scatter", source, op, 0, lambda shape: shape[1:])
 
     def start_gather(self, array: ArrayLike, root: int = 0) -> Request:
         """Starts a gather. The root gets the result."""
         return self._start("gather", array, None, root, lambda shape: (self.size, *shape))
+
+    def start_scatter(
+        self,
+        array: ArrayLike | None = None,
+        root: int = 0,
+        *,
+        shape: int | tuple[int, ...] = (),
+        dtype: DTypeLike = float,
+    ) -> Request:
+        """Starts a scatter. The root passes an array with a block for each PE.
+
+        The other PEs pass the shape and the type of a block.
+
+        >>> import consort, numpy
+        >>> def program(team):
+        ...     if team.rank == 0:
+        ...         return team.start_scatter(numpy.arange(6).reshape(3, 2)).wait()
+        ...     return team.start_scatter(shape=2, dtype=int).wait()
+        >>> consort.launch(program, pes=3)[2]
+        array([4, 5])
+        """
+        if self.rank != root:
+            block = _shape(shape)
+            source = np.empty(0, np.dtype(dtype))
+        elif array is None:
+            raise TypeError("the root of a scatter must pass an array")
+        else:
+            source, _ = given(array)
+            block = blocks(source, self.size, "scatter")
+        length = math.prod(block)
+        return Request(self._native.start("scatter", source, length, None, root), block)
 
     def start_all_gather(self, array: ArrayLike) -> Request:
         """Starts an all-gather."""
@@ -259,8 +291,9 @@ class Team:
 
     def start_all_to_all(self, array: ArrayLike) -> Request:
         """Starts an all-to-all of an array with a block for each PE."""
-        blocks(given(array)[0], self.size, "all_to_all")
-        return self._start("all_to_all", array, None, 0, lambda shape: shape)
+        source, _ = given(array)
+        blocks(source, self.size, "all_to_all")
+        return self._start("all_to_all", source, None, 0, lambda shape: shape)
 
     def send(self, array: ArrayLike, to: int) -> None:
         """Sends an array to PE `to`, which calls `receive`. The other PEs make no call.

@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -242,11 +242,13 @@ pub(crate) fn check_apart<T: Data>(source: &[T], target: &[T]) -> PyResult<()> {
 const OVERLAP: &str = "the array and the result share memory, but are not the same array: use a \
                        separate array for the result";
 
-/// Returns a new array of one dimension.
+/// Returns an array of one dimension with these elements, which are not copied.
 pub(crate) fn array_of<'py, T: Data>(
     py: Python<'py>,
     elements: Vec<T>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let raw = PyArray1::<T::Raw>::from_slice(py, cast_slice(&elements)).into_any();
+    // Both types are the same, or single bytes, so the vector keeps its memory.
+    let elements: Vec<T::Raw> = elements.into_iter().map(cast).collect();
+    let raw = PyArray1::from_vec(py, elements).into_any();
     if T::NAME == "bool" { raw.call_method1("view", ("bool",)) } else { Ok(raw) }
 }

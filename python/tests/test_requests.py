@@ -20,6 +20,7 @@ def test_pending_calls_end_in_any_order():
             team.start_gather(mine, root=1),
             team.start_all_gather(mine),
             team.start_all_to_all(mine),
+            team.start_scatter(mine) if rank == 0 else team.start_scatter(shape=2, dtype="int32"),
             team.start_barrier(),
         ]
         mine[:] = 99  # they have copies
@@ -39,6 +40,7 @@ def test_pending_calls_end_in_any_order():
             everything if rank == 1 else None,
             everything,
             everything[:, rank],
+            base[rank],
             None,
         ]
         for result, right in zip(results, expected, strict=True):
@@ -60,6 +62,29 @@ def test_requests_are_tested_and_waited_for_once():
         return result
 
     assert consort.launch(program, 2) == [True, True]
+
+
+def test_started_scatter_needs_an_array_and_a_block():
+    def program(team):
+        with pytest.raises(ValueError, match="a block for each PE"):
+            team.start_scatter(np.zeros(3), root=team.rank)
+        with pytest.raises(TypeError, match="root of a scatter must pass an array"):
+            team.start_scatter(root=team.rank)
+        if team.rank == 1:
+            return float(team.start_scatter([3.0, 4.0], root=1).wait())
+        return float(team.start_scatter(root=1).wait())  # a block without axes
+
+    assert consort.launch(program, 2) == [3.0, 4.0]
+
+
+def test_scatter_of_other_blocks_is_a_mismatch():
+    def program(team):
+        if team.rank == 0:
+            return team.start_scatter(np.zeros((2, 3))).wait()
+        return team.start_scatter(shape=2).wait()
+
+    with pytest.raises(consort.Mismatched):
+        consort.launch(program, 2)
 
 
 def test_requests_may_be_dropped():
