@@ -16,10 +16,12 @@ from .._pe_thread import PeThread
 from ._messages import Messages, Receive
 from ._tensors import (
     Target,
+    blocks,
     check,
     check_alike,
     check_type,
     is_average,
+    joined,
     operator,
     source,
 )
@@ -34,9 +36,10 @@ class ProcessGroup(dist.ProcessGroup):
 
     A thread makes the collectives of the group one after the other, in the order in which the
     program starts them. Another thread sends and receives, so that neither waits for the other. A
-    call uses the memory of its tensors. Tensors that are not contiguous are copied, and float16 and
-    bfloat16 are combined as float32. A list of tensors is copied, because a team's calls take
-    blocks that follow each other.
+    call uses the memory of its tensors. Tensors that are not contiguous are copied. So are float16
+    and bfloat16 for averages, and bfloat16 for all reductions if the package ml_dtypes is missing.
+    A list of tensors is copied, unless they follow each other in one memory as the chunks of a
+    tensor do, because a team's calls take such blocks.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -104,7 +107,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             for name, tensor in zip(names, tensors, strict=True):
-                target = Target(tensor, combined=True)
+                target = Target(tensor, op=op)
                 native.collective("all_reduce", None, target.array, name)
                 target.finish(self._divisor(op))
 
@@ -115,11 +118,11 @@ class ProcessGroup(dist.ProcessGroup):
         name = _operator(op, tensor)
 
         def call(native: _consort.Team) -> None:
-            given = source(tensor, combined=True)
+            given = source(tensor, op=op)
             if native.rank != root:
                 native.collective("reduce", given, None, name, root)
                 return
-            target = Target(tensor, combined=True)
+            target = Target(tensor, op=op)
             native.collective("reduce", given.copy(), target.array, name, root)
             target.finish(self._divisor(op))
 
@@ -152,12 +155,12 @@ class ProcessGroup(dist.ProcessGroup):
     def allgather_coalesced(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
-        blocks = [[of_rank[index] for of_rank in outputs] for index in range(len(inputs))]
-        for given, received in zip(inputs, blocks, strict=True):
+        lists = [[of_rank[index] for of_rank in outputs] for index in range(len(inputs))]
+        for given, received in zip(inputs, lists, strict=True):
             self._check_blocks(received, given)
 
         def call(native: _consort.Team) -> None:
-            for given, received in zip(inputs, blocks, strict=True):
+            for given, received in zip(inputs, lists, strict=True):
                 _gather_in(native, "all_gather", given, received)
 
         return self._start("all_gather", outputs, call)
@@ -202,9 +205,10 @@ class ProcessGroup(dist.ProcessGroup):
             self._check_blocks(given, output)
 
         def call(native: _consort.Team) -> None:
-            blocks = np.concatenate([source(each) for each in given]) if given else None
-            target = Target(output)
-            native.collective("scatter", blocks, target.array, None, root)
+            whole, target = blocks(given) if given else None, Target(output)
+            if whole is not None and np.may_share_memory(whole, target.array):
+                whole = whole.copy()
+            native.collective("scatter", whole, target.array, None, root)
             target.finish()
 
         return self._start("scatter", outputs, call)
@@ -218,9 +222,8 @@ class ProcessGroup(dist.ProcessGroup):
         name = _operator(op, output)
 
         def call(native: _consort.Team) -> None:
-            blocks = np.concatenate([source(each, combined=True) for each in given])
-            target = Target(output, combined=True)
-            _move(native, "reduce_scatter", blocks, target, name, self._divisor(op))
+            whole, target = blocks(given, op=op), Target(output, op=op)
+            _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
 
         return self._start("reduce_scatter", outputs, call)
 
@@ -239,8 +242,8 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             for output, given, name in zip(outputs, inputs, names, strict=True):
-                blocks, target = source(given, combined=True), Target(output, combined=True)
-                _move(native, "reduce_scatter", blocks, target, name, self._divisor(op))
+                whole, target = source(given, op=op), Target(output, op=op)
+                _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
 
         return self._start("reduce_scatter", outputs, call)
 
@@ -265,12 +268,12 @@ class ProcessGroup(dist.ProcessGroup):
             ends = [self._ends(output, output_lengths), self._ends(given, lengths)]
 
             def call(native: _consort.Team) -> None:
-                target, blocks = Target(output), source(given)
-                if np.may_share_memory(blocks, target.array):
-                    blocks = blocks.copy()
+                target, whole = Target(output), source(given)
+                if np.may_share_memory(whole, target.array):
+                    whole = whole.copy()
                 received, sent = (
                     np.split(array, [end * array.size // max(of[-1], 1) for end in of[:-1]])
-                    for array, of in zip((target.array, blocks), ends, strict=True)
+                    for array, of in zip((target.array, whole), ends, strict=True)
                 )
                 _exchange(native, sent, received)
                 target.finish()
@@ -289,10 +292,10 @@ class ProcessGroup(dist.ProcessGroup):
         def call(native: _consort.Team) -> None:
             targets = [Target(output) for output in outputs]
             arrays = [target.array for target in targets]
-            blocks = [source(each) for each in inputs]
-            if any(np.may_share_memory(one, other) for one in blocks for other in arrays):
-                blocks = [block.copy() for block in blocks]
-            _exchange(native, blocks, arrays)
+            sent = [source(each) for each in inputs]
+            if any(np.may_share_memory(one, other) for one in sent for other in arrays):
+                sent = [block.copy() for block in sent]
+            _exchange(native, sent, arrays)
             for target in targets:
                 target.finish()
 
@@ -485,6 +488,10 @@ def _gather_in(
     root: int = 0,
 ) -> None:
     """Gathers tensors in a list."""
+    whole = joined(received)
+    if whole is not None:
+        _move(native, call, source(tensor), Target(whole), root=root)
+        return
     given = source(tensor)
     gathered = np.empty((native.size, given.size), given.dtype)
     native.collective(call, given, gathered.reshape(-1), None, root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,19 @@ _OF_BOOL = {"sum": "or", "product": "and"}
 
 _FLOATS = {torch.float32, torch.float64}
 
-#: The floats that are combined as float32, because they are too narrow for partial results.
-_NARROW = {torch.float16, torch.bfloat16}
+
+def _bfloat16() -> np.dtype | None:
+    """Returns NumPy's bfloat16, which the optional package ml_dtypes defines."""
+    try:
+        import_module("ml_dtypes")
+    except ImportError:
+        return None
+    return np.dtype("bfloat16")
+
+
+#: The floats that a team combines in float32, and their types in NumPy. Those without a type, and
+#: averages of them, are combined as float32.
+_NARROW = {torch.float16: np.dtype("float16"), torch.bfloat16: _bfloat16()}
 
 _INTEGERS = {
     torch.int8,
@@ -105,19 +117,22 @@ def _name(of: Any) -> str:
     return str(known[0] if known else of)
 
 
-def source(tensor: torch.Tensor, combined: bool = False) -> np.ndarray:
-    """Returns the elements of a tensor as an array of one axis: its memory, or a copy."""
-    return _array(_held(tensor, combined))
+def source(tensor: torch.Tensor, op: Any = None) -> np.ndarray:
+    """Returns the elements of a tensor as an array of one axis: its memory, or a copy.
+
+    If a call combines them, `op` is its operator.
+    """
+    return _array(_held(tensor, op), op)
 
 
 class Target:
     """The elements of a tensor as an array of one axis, for a call that writes them."""
 
-    def __init__(self, tensor: torch.Tensor, combined: bool = False) -> None:
+    def __init__(self, tensor: torch.Tensor, op: Any = None) -> None:
         self._tensor = tensor.detach()
-        self._held = _held(tensor, combined)
+        self._held = _held(tensor, op)
         #: The memory of the tensor, or that of a copy.
-        self.array = _array(self._held)
+        self.array = _array(self._held, op)
 
     def finish(self, divisor: int = 1) -> None:
         """Divides the elements, and writes a copy back."""
@@ -127,17 +142,43 @@ class Target:
             self._tensor.copy_(self._held)
 
 
-def _held(tensor: torch.Tensor, combined: bool) -> torch.Tensor:
+def joined(tensors: list[torch.Tensor]) -> torch.Tensor | None:
+    """Returns a tensor in the memory of a list of them, if they follow each other in one memory.
+
+    The chunks of a tensor do.
+    """
+    first = tensors[0].detach()
+    storage, at = first.untyped_storage().data_ptr(), first.data_ptr()
+    for tensor in tensors:
+        is_next = tensor.data_ptr() == at and tensor.untyped_storage().data_ptr() == storage
+        if not is_next or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+            return None
+        at += tensor.numel() * tensor.itemsize
+    return first.as_strided((sum(tensor.numel() for tensor in tensors),), (1,))
+
+
+def blocks(tensors: list[torch.Tensor], op: Any = None) -> np.ndarray:
+    """Returns the elements of tensors one after the other: their memory, or a copy."""
+    whole = joined(tensors)
+    if whole is not None:
+        return source(whole, op)
+    return np.concatenate([source(each, op) for each in tensors])
+
+
+def _held(tensor: torch.Tensor, op: Any) -> torch.Tensor:
     """Returns the tensor, or a copy that is contiguous and of the type to combine."""
     held = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return held.float() if combined and held.dtype in _NARROW else held
+    if op is None or held.dtype not in _NARROW:
+        return held
+    has_type = _NARROW[held.dtype] is not None
+    return held if has_type and not is_average(op) else held.float()
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray:
+def _array(tensor: torch.Tensor, op: Any) -> np.ndarray:
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)
-    flat = tensor.reshape(-1)
+    flat, short = tensor.reshape(-1), _NARROW.get(tensor.dtype)
     if flat.dtype not in _NATIVE:
         flat = flat.view(_MOVED_AS[flat.itemsize])
     array: np.ndarray = flat.numpy()
-    return array
+    return array if op is None or short is None else array.view(short)
