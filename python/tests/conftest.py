@@ -8,6 +8,9 @@ import os
 import shutil
 import tempfile
 
+# Otherwise pytest looks for examples in the stub of torch, and tests import it as torch.
+collect_ignore = ["stub"]
+
 _PREFIXES = ("CONSORT_", "SHMEM_", "SMA_")
 
 _folder = tempfile.mkdtemp(prefix="consort-test-")

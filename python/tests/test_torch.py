@@ -1,9 +1,11 @@
 """The backend of `torch.distributed`, compared with gloo."""
 
+import importlib.util
 import os
 import random
 import re
 import signal
+import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -461,6 +463,52 @@ def test_program_of_the_documentation_runs_under_torchrun():
     del store
     one, other = consort.launch(program, 2, (port,), processes=True)
     assert one == other
+
+
+def test_lists_of_chunks_are_used_in_place(run):
+    def program(rank):
+        whole = torch.empty(3, 100)
+        chunks = list(whole.unbind())
+        dist.all_gather(chunks, torch.full((100,), rank + 1.0))
+        assert whole.sum(1).tolist() == [100.0, 200.0, 300.0]
+        dist.all_gather(chunks, chunks[rank])  # in place
+        assert whole.sum(1).tolist() == [100.0, 200.0, 300.0]
+        block = torch.empty(100)
+        dist.reduce_scatter(block, chunks)
+        assert block.tolist() == [3.0 * (rank + 1)] * 100
+        dist.scatter(chunks[1] if rank == 1 else block, chunks if rank == 1 else None, src=1)
+        assert (chunks[1] if rank == 1 else block).tolist() == [rank + 1.0] * 100
+        dist.gather(block, chunks if rank == 0 else None, dst=0)
+        assert rank != 0 or whole.mean(1).tolist() == [1.0, 6.0, 3.0]
+        # In other orders, and with strides.
+        for outputs in (chunks[::-1], list(torch.empty(100, 3).unbind(1))):
+            dist.all_gather(outputs, torch.full((100,), float(rank)))
+            assert [each.mean().item() for each in outputs] == [0.0, 1.0, 2.0]
+
+    run(program, 3)
+
+
+def test_stub_has_the_interface_of_torch():
+    place = Path(__file__).parent / "stub/torch"
+    spec = importlib.util.spec_from_file_location(
+        "torch_stub", place / "__init__.py", submodule_search_locations=[str(place)]
+    )
+    stub = importlib.util.module_from_spec(spec)
+    sys.modules["torch_stub"] = stub
+    spec.loader.exec_module(stub)
+    pairs = [(stub, torch), (stub.distributed, dist), (stub.futures, torch.futures)]
+    for known, real in pairs:
+        for name, value in vars(known).items():
+            is_own = getattr(value, "__module__", "").startswith("torch_stub")
+            if name.startswith("_") or not (is_own or name in ("strided", "sparse_coo")):
+                continue
+            assert hasattr(real, name), name
+            if isinstance(value, type):
+                parts = {part for part in vars(value) if not part.startswith("__")}
+                # Only the stub has these, and torch calls the last one without declaring it.
+                parts -= {"elements", "registered", "_like", "_path", "getBackendName"}
+                missing = [part for part in parts if not hasattr(getattr(real, name), part)]
+                assert not missing, (name, missing)
 
 
 def test_missing_process_is_named(tmp_path):
