@@ -486,15 +486,19 @@ def test_attachment_keeps_its_team(name):
 
 def test_threads_share_an_attachment(name):
     def program(attached):
+        are_started = threading.Event()
+
         def add():
             pending = [
                 attached.team.start_send([each], 1 - attached.team.rank) for each in range(9)
             ]
+            are_started.set()
             for each in pending:
                 each.wait()
 
         thread = threading.Thread(target=add)
         thread.start()
+        assert are_started.wait(60)  # one thread makes the calls, and a receive waits
         received = [
             attached.team.receive(np.zeros(1, int), 1 - attached.team.rank)[0] for _ in "9" * 9
         ]
