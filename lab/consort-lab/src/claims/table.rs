@@ -324,7 +324,7 @@ pub const CLAIMS: &[Claim] = &[
         id: "F8",
         paper: NOBODY,
         about: "On several sockets, the fastest lock depends on the number of threads",
-        says: "several sockets: the NUMA-aware lock over the others",
+        says: "several sockets: CNA over the other locks",
         mechanism: "A lock that stays on a socket passes its lines between neighbouring cores, as \
                     long as several threads of that socket wait.",
         figures: &[],

@@ -143,7 +143,8 @@ mod night {
     #[test]
     fn all_claims_fit_one_screen() {
         let page = stdout("reproduce --budget 0");
-        let lines: Vec<&str> = page.lines().collect();
+        let is_warning = |line: &&str| line.starts_with("the machine was busy");
+        let lines: Vec<&str> = page.lines().filter(|line| !is_warning(line)).collect();
         assert!(
             lines.len() <= 38 && lines.iter().all(|line| line.chars().count() <= 100),
             "{page}"
