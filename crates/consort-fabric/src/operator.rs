@@ -188,8 +188,8 @@ operators! {
     Sum: |a, b| a.wrapping_add(b), float a + b;
     /// Multiplication; integers wrap around. If operands are NaNs, the result may be any of them.
     /// `f16` and `bf16` are multiplied as `f32`, a collective rounds the product of all PEs once,
-    /// and a NaN is the type's `NAN`. The product of complex numbers is `(ac - bd) + (ad + bc)i`, so an
-    /// infinite part may make both parts NaNs.
+    /// and a NaN is the type's `NAN`. The product of complex numbers is `(ac - bd) + (ad + bc)i`,
+    /// so an infinite part may make both parts NaNs.
     Product: |a, b| a.wrapping_mul(b), float a * b;
     /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.

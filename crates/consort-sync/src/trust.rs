@@ -65,8 +65,8 @@ where
     T: Send + 'static,
     S: ServerScheme<Local: Send> + Send + Sync + 'static,
 {
-    /// Gives the server another value to use, in addition to its own data. So one server serves many
-    /// values; a server that has only such values is started with `()`.
+    /// Gives the server another value, in addition to its own data, so that one server can have
+    /// many. Start a server that needs no data of its own with `()`.
     pub fn entrust<U: Send>(&self, value: U) -> Trust<'_, U, T, S> {
         Trust { server: self, value: Arc::new(Entrusted(UnsafeCell::new(value))) }
     }

@@ -134,11 +134,10 @@ impl<'m> Clock<'m> {
     }
 }
 
-/// What this thread has lost to others at the start of a block. A thread that others preempt has
-/// involuntary switches. A thread that sleeps in calls has none, but has to wait for a processor when
-/// it wakes up.
+/// How often others have preempted this thread, and how long it has waited for a processor, up to
+/// some moment. A thread that sleeps in calls is not preempted, but it waits when it wakes up.
 struct LostTime {
-    began_ns: u64,
+    now_ns: u64,
     switches: Option<u64>,
     waited: Option<Duration>,
 }
@@ -146,17 +145,17 @@ struct LostTime {
 impl LostTime {
     fn so_far() -> Self {
         Self {
-            began_ns: usage::clock_ns(),
+            now_ns: usage::clock_ns(),
             switches: usage::involuntary_switches(),
             waited: usage::run_delay(),
         }
     }
 
-    /// Returns whether the thread has lost enough since then to disturb a block.
+    /// Returns whether the thread has lost so much time since then that a block is disturbed.
     fn disturbs(&self) -> bool {
         let now = Self::so_far();
         let waited = self.waited.zip(now.waited).map(|(before, now)| now.saturating_sub(before));
-        let least = LEAST_WAITED * (now.began_ns - self.began_ns) as f64;
+        let least = LEAST_WAITED * (now.now_ns - self.now_ns) as f64;
         self.switches != now.switches
             || waited.is_some_and(|waited| waited.as_nanos() as f64 > least)
     }

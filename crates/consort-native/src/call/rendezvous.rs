@@ -13,8 +13,8 @@
 //!
 //! PEs of other processes that share memory with this process cannot access a private buffer. They
 //! get a copy in shared memory, in the segment or in an extent (`heap::staging`). A peer maps an
-//! extent when it first attaches a buffer in it. A buffer that lies in the heap of its PE, such as a
-//! view of symmetric memory in another language, needs no copy.
+//! extent when it first attaches a buffer in it. A buffer in the heap of its PE, such as a view of
+//! symmetric memory in another language, needs no copy.
 
 use std::{
     future::{Future, ready},

@@ -159,8 +159,8 @@ impl LaunchSlot {
 }
 
 impl ProcessSlot {
-    /// Records how the process has ended. The first record stays: a process that could not begin the
-    /// job says so, and ends soon after.
+    /// Records how the process has ended. The first record stays: a process that could not begin
+    /// the job says so, and ends soon after.
     pub(super) fn lose(&self, end: ProcessEnd) {
         let _ = self.lost.compare_exchange(0, end.word(), SeqCst, SeqCst);
     }

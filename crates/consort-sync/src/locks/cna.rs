@@ -68,8 +68,8 @@ impl Cna {
 
 /// Returns the node at an address that was read from a lock or from a node.
 fn node(address: u64) -> &'static Line {
-    // SAFETY: `last`, `LAST`, and `NEXT` and `STATE` without their numbers hold 0, which the callers
-    // exclude, or addresses of nodes.
+    // SAFETY: `last`, `LAST`, and `NEXT` and `STATE` without their numbers hold 0, which the
+    // callers exclude, or addresses of nodes.
     unsafe { Line::at(address) }
 }
 
@@ -84,7 +84,7 @@ const fn split(state: u64) -> (u64, u64) {
 
 /// Moves the threads of the main queue, from `first` on, to the remote queue `remote`, up to the
 /// next thread whose NUMA node is `home`. Returns that thread's node and the first node of the
-/// remote queue. Moves none if there is no such thread.
+/// remote queue. If no thread of that NUMA node waits, all stay where they are.
 async fn find<M: Machine>(m: &M, home: u64, first: u64, remote: u64) -> Option<(u64, u64)> {
     let (mut before, mut found) = (0, first);
     while found & LOW != home {

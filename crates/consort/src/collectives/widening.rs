@@ -1,8 +1,8 @@
 //! Calls that combine short floats, whose partial results are `f32`.
 //!
 //! With two PEs, a result is combined from two elements, and the operator itself rounds it once.
-//! With more, each PE widens its elements, the call combines numbers of `f32`, and each PE rounds its
-//! results.
+//! With more, each PE widens its elements, the call combines numbers of `f32`, and each PE rounds
+//! its results.
 
 use consort_fabric::{Collective, Kernel, Pod, Product, Sum, Wide, WideOperator};
 use consort_native::Buffer;

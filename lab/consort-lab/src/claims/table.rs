@@ -124,7 +124,8 @@ pub const CLAIMS: &[Claim] = &[
         about: "The throughput of each broadcast follows from the costs of a line",
         says: "SCC: throughputs follow from the costs of a line",
         mechanism: "The throughput is a chunk over the time in which a core fetches it, copies it \
-                    to memory and sets its flags, and each of these times follows from the costs of a line.",
+                    to memory and sets its flags, and each of these times follows from the costs \
+                    of a line.",
         figures: &[scc::formulas::FIGURES, scc::primitives::FIGURES],
         least_pes: 2,
         place: Place::Simulated(scc::formulas::judge),
@@ -180,8 +181,8 @@ pub const CLAIMS: &[Claim] = &[
         paper: THESIS,
         about: "HYBCOMB rarely uses compare-and-swap, and is fair",
         says: "HYBCOMB: 0.1 CAS an operation; fair within 1.2",
-        mechanism: "A thread sends its request to the registered combiner, and needs a compare- \
-                    and-swap only if that one has as many requests as it may take.",
+        mechanism: "A thread sends its request to the registered combiner, and needs a \
+                    compare-and-swap only if that one has as many requests as it may take.",
         figures: &[locks::combining::FIGURES],
         least_pes: 1,
         place: Place::Simulated(locks::combining::judge),

@@ -55,8 +55,8 @@ fn value_of(machine: &str, parameter: &str) -> toml::Value {
     parameter.split('.').fold(toml::Value::Table(document), step)
 }
 
-/// Checks a parameter by the figures of these claims. Returns the figures that it moves although they
-/// are not named as fitted to it.
+/// Checks a parameter by the figures of these claims. Returns the figures that it moves, although
+/// they are not named as fitted to it.
 #[track_caller]
 fn check(
     machine: &str,

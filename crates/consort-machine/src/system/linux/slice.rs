@@ -26,9 +26,11 @@ impl ShortSlice {
     /// Shortens the slices of the calling thread.
     #[must_use]
     pub fn begin() -> Self {
-        let before = own().filter(|own| own.sched_runtime > SHORTEST_NS);
-        let short = before.map(|before| libc::sched_attr { sched_runtime: SHORTEST_NS, ..before });
-        Self { before: before.filter(|_| short.is_some_and(|short| set(&short))) }
+        let before = own().filter(|before| {
+            let short = libc::sched_attr { sched_runtime: SHORTEST_NS, ..*before };
+            before.sched_runtime > SHORTEST_NS && set(&short)
+        });
+        Self { before }
     }
 }
 
