@@ -5,6 +5,7 @@
 //! lock.
 
 use anyhow::Result;
+use consort_bench::units::counted;
 
 use super::{
     super::experiment::{Experiment, Outcome},
@@ -63,7 +64,8 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
             let shares = values("most / least operations");
             report.curves((&shares, "threads"), &curves, Point::fairness);
             for (threads, gain) in THREADS.iter().zip(curves.gains(NUMA_AWARE, &OTHERS, ..)) {
-                let what = format!("CNA / best other, {}, {threads} threads", sockets.name());
+                let threads = counted(*threads, "thread");
+                let what = format!("CNA / best other, {}, {threads}", sockets.name());
                 report.add_other(x86.machine, what, "x", gain);
                 gains.push(gain);
             }
