@@ -119,13 +119,15 @@ impl Race {
     #[must_use]
     pub fn samples(&self) -> Vec<Option<Sample>> {
         let class = self.class();
-        let sample = |all: &Vec<Vec<Block>>| {
-            let launches = times(all, class);
-            let measured = launches.iter().filter(|launch| !launch.is_empty()).count();
-            let summary = launches::summary(&launches)?;
-            Some(Sample::of(&summary, measured, class)).filter(is_sound)
-        };
-        self.blocks.iter().map(sample).collect()
+        self.blocks.iter().map(|all| sample(&times(all, class), class)).collect()
+    }
+
+    /// Returns the sample of a candidate by all of its blocks of one class, disturbed ones too;
+    /// `None` without blocks.
+    pub(crate) fn sample_of_all(&self, candidate: &Candidate) -> Option<Sample> {
+        let index = self.field.iter().position(|own| own == candidate)?;
+        let class = self.class();
+        sample(&all_times(&self.blocks[index], class), class)
     }
 
     /// Returns the candidates that could be measured, the fastest first.
@@ -254,12 +256,35 @@ fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
 /// Returns the times of a candidate's blocks of a class, or of any class, by launch: of undisturbed
 /// blocks if it has any.
 fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
-    let is_of_class = |block: &&Block| class.is_none() || block.class == class;
-    let of_class = || launches.iter().flatten().filter(is_of_class);
-    let is_quiet = of_class().any(|block| !block.is_disturbed);
-    let counts = |block: &&Block| is_of_class(block) && !(is_quiet && block.is_disturbed);
-    let times = |blocks: &Vec<Block>| blocks.iter().filter(counts).map(|block| block.ns).collect();
-    launches.iter().map(times).collect()
+    let is_quiet = |block: &Block| is_of(block, class) && !block.is_disturbed;
+    if launches.iter().flatten().any(is_quiet) {
+        times_of(launches, is_quiet)
+    } else {
+        all_times(launches, class)
+    }
+}
+
+/// Returns the times of all blocks of a class, or of any class, by launch.
+fn all_times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
+    times_of(launches, |block| is_of(block, class))
+}
+
+fn times_of(launches: &[Vec<Block>], counts: impl Fn(&Block) -> bool) -> Vec<Vec<f64>> {
+    let of_launch = |blocks: &Vec<Block>| {
+        blocks.iter().filter(|&block| counts(block)).map(|block| block.ns).collect()
+    };
+    launches.iter().map(of_launch).collect()
+}
+
+fn is_of(block: &Block, class: Option<TransferClass>) -> bool {
+    class.is_none() || block.class == class
+}
+
+/// Returns the sample of times by launch; `None` if there are none, or they are not sound.
+fn sample(launches: &[Vec<f64>], class: Option<TransferClass>) -> Option<Sample> {
+    let measured = launches.iter().filter(|launch| !launch.is_empty()).count();
+    let summary = launches::summary(launches)?;
+    Some(Sample::of(&summary, measured, class)).filter(is_sound)
 }
 
 /// Returns whether the times are finite, positive and ordered.

@@ -177,7 +177,7 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
 
 /// Returns the entry for a race: the incumbent, unless another candidate is clearly faster. Of
 /// several, the fastest is chosen. `seen` are the classes of the transfer on this machine. `None` if
-/// the choice was measured in only one launch, or in none.
+/// the choice was measured in fewer than two launches.
 pub(crate) fn won(
     query: &Query,
     race: &Race,
@@ -196,7 +196,11 @@ pub(crate) fn won(
         }
         None => 0,
     };
-    let (choice, sample) = ranking.get(place)?.clone();
+    let (choice, mut sample) = ranking.get(place)?.clone();
+    if sample.launches < FEWEST_LAUNCHES {
+        // On a busy machine, disturbed blocks of several launches say more than quiet ones of one.
+        sample = race.sample_of_all(&choice)?;
+    }
     if sample.launches < FEWEST_LAUNCHES {
         return None;
     }
@@ -269,6 +273,27 @@ mod tests {
             (39.0, 40.0, 41.0),
         ]);
         assert_eq!(survivor_count(&apart), 2, "a runner-up is kept");
+    }
+
+    /// So each query has an entry on a machine that is quiet in one launch only.
+    #[test]
+    fn disturbed_blocks_give_the_time_if_one_launch_is_quiet() {
+        let one = Candidate::new("one");
+        let query = consort_fabric::CallSpec::barrier(3).query();
+        let entry = |disturbed: &[bool]| {
+            let mut race = Race::new(vec![one.clone()]);
+            for &is_disturbed in disturbed {
+                let ns = if is_disturbed { 9.0 } else { 1.0 };
+                let block = crate::Block { ns, class: None, turn: 0, is_disturbed };
+                race.add(vec![Some(vec![block])]);
+            }
+            won(&query, &race, None, &[], Rigour::Measure)
+        };
+        let median_ns = |disturbed: &[bool]| entry(disturbed).map(|entry| entry.median_ns);
+        assert_eq!(median_ns(&[true, false, true]), Some(9.0));
+        assert_eq!(median_ns(&[false, true, false]), Some(1.0));
+        assert_eq!(median_ns(&[false]), None);
+        assert_eq!(entry(&[true, false, true]).unwrap().confidence, Confidence::Open);
     }
 
     #[test]
