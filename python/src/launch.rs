@@ -136,6 +136,7 @@ pub(crate) fn run_job(
     if is_interrupted {
         return Err(PyKeyboardInterrupt::new_err(()));
     }
+    py.check_signals()?; // a Ctrl-C while the last PE ended
     program.outcome(py, ended, pes)
 }
 
@@ -232,7 +233,7 @@ fn failure(py: Python<'_>, cause: Cause, mut raised: Vec<(Rank, PyErr)>, pes: us
         Cause::Launch(error) => {
             let failed = error.failed_pe().map(|(rank, _)| rank);
             let text = errors::message(&error);
-            let of_it = |one: &PyErr| one.value(py).to_string() == text;
+            let of_it = |one: &PyErr| one.value(py).str().is_ok_and(|own| own == *text);
             match raised.into_iter().find(|(_, one)| of_it(one)) {
                 Some((rank, one)) => (Some(rank), failed.or(Some(rank)), one),
                 None => (None, failed, exception(&error)),

@@ -420,8 +420,8 @@ def test_ctrl_c_interrupts_all_processes():
         import consort, os
         consort._processes._GRACE = 50.0  # for a busy machine
         def program(team):
-            os.write(1, b"begun\\n")
             try:
+                os.write(1, b"begun\\n")
                 while True:
                     team.barrier()
             except KeyboardInterrupt:
