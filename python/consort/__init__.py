@@ -17,10 +17,8 @@ something else has started; an `Attachment` keeps their team until it is closed.
 `plot` draws them.
 """
 
-from importlib.metadata import version as _version
-
 from ._attachment import Attachment
-from ._consort import Error, Mismatched, PeFailed
+from ._consort import VERSION, Error, Mismatched, PeFailed
 from ._launch import launch
 from ._memory import Memory
 from ._plots import plot
@@ -29,7 +27,7 @@ from ._request import Request
 from ._results import ResultsError, read_results, read_wisdom
 from ._team import Team
 
-__version__ = _version("consort")
+__version__ = VERSION
 
 __all__ = [
     "Attachment",

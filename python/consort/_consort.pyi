@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+VERSION: str
+
 class Error(RuntimeError):
     pe_rank: int  # only if a PE failed
 

@@ -6,9 +6,10 @@ import json
 import os
 import stat
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ._consort import VERSION
 
 if TYPE_CHECKING:
     import pandas
@@ -177,10 +178,9 @@ def _kind(found: dict[str, Any], place: str) -> tuple[str, str | None]:
 def _check_version(found: dict[str, Any], place: str) -> None:
     context = found.get("context")
     written = context.get("version") if isinstance(context, dict) else None
-    own = version("consort")
-    if written is not None and _series(written) != _series(own):
+    if written is not None and _series(written) != _series(VERSION):
         raise ResultsError(
-            f"{place}: Consort {written} wrote this, but this package is version {own}: use the "
+            f"{place}: Consort {written} wrote this, but this package is version {VERSION}: use the "
             f"package of Consort {written}"
         )
 

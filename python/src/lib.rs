@@ -32,6 +32,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _consort(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     errors::add_to(module)?;
     module.add_function(wrap_pyfunction!(launch::launch, module)?)?;
     module.add_function(wrap_pyfunction!(launch::cores, module)?)?;
