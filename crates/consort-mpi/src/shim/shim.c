@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Communicators for frames and for long data. */
@@ -26,6 +27,17 @@ static int agree(int begins)
     return !(any[0] && any[1]);
 }
 
+/* Ends all processes, with this status. Waits before that: MPICH's launcher forwards no text that
+ * it has not read when a process aborts, so the reason would be lost now and then. */
+static void end_all(int status)
+{
+    struct timespec tenth = {0, 100000000};
+    is_over = 1;
+    fflush(NULL);
+    nanosleep(&tenth, NULL);
+    MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 static void finish(void)
 {
     int done = 0, rank = 0;
@@ -39,7 +51,7 @@ static void finish(void)
     if (all != MPI_COMM_NULL || !agree(0)) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         fprintf(stderr, "consort: process %d exits before the end of its program\n", rank);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        end_all(1);
     }
     MPI_Finalize();
 }
@@ -346,8 +358,7 @@ int consort_mpi_test(void *request, int *is_done)
 /* Ends all processes, with this status. */
 void consort_mpi_abort(int status)
 {
-    is_over = 1;
-    MPI_Abort(MPI_COMM_WORLD, status);
+    end_all(status);
 }
 
 /* Ends a job, together with all processes. After a failure, prints the reason and ends all. */
@@ -355,7 +366,7 @@ int consort_mpi_close(const char *failed_by)
 {
     if (failed_by) {
         fprintf(stderr, "consort: %s\n", failed_by);
-        consort_mpi_abort(1);
+        end_all(1);
         return 1;
     }
     if (leaders != MPI_COMM_NULL && failed(MPI_Comm_free(&leaders)))
