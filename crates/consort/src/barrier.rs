@@ -44,12 +44,12 @@ use crate::{Error, Job, JoinedPe, Result, builder::JOINING, error::LaunchError, 
 ///   without errors to handle. Only the import changes.
 /// - [`Barrier::join`] makes a thread a [`BarrierMember`]. If a member panics or never arrives, the
 ///   others get an error, where threads that only wait would hang. Its
-///   [`wait`](BarrierMember::wait) is that of [`Team::barrier`](crate::Team::barrier).
+///   [`wait`](BarrierMember::wait) is a [`Team::barrier`](crate::Team::barrier).
 ///
 /// The two are counted separately: either all threads join, or none. `n` threads that wait release
 /// each other, and so do `n` members.
 ///
-/// Creating a barrier takes no memory and no time. The first member takes some 50 microseconds.
+/// Creating a barrier allocates nothing. The first `join` takes about 50 microseconds.
 ///
 /// ```
 /// use consort::Barrier; // was: use std::sync::Barrier;
@@ -125,7 +125,7 @@ impl Barrier {
     }
 
     /// Waits until `n` threads have called this. The last one is the leader. The barrier can be
-    /// used again at once. All that the threads did before their calls happens before all that
+    /// used again immediately. All that the threads did before their calls happens before all that
     /// they do after them, so relaxed atomics suffice for data between two barriers.
     ///
     /// Any thread may wait: it spins, then yields, then sleeps. If two of the threads use one
@@ -168,9 +168,9 @@ impl Barrier {
         Some(BarrierWaitResult(arrival.is_last))
     }
 
-    /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
-    /// thread less. A phase that this call completes has no leader. For threads that
-    /// [wait](Self::wait); members use [`BarrierMember::arrive_and_drop`].
+    /// Arrives without waiting, and leaves the barrier: all later phases need one thread less. A
+    /// phase that this call completes has no leader. For threads that [wait](Self::wait); members
+    /// use [`BarrierMember::arrive_and_drop`].
     ///
     /// # Panics
     /// As [`Barrier::wait`].

@@ -34,9 +34,8 @@ pub(crate) const JOINING: Duration = Duration::from_secs(10);
 /// memory.
 ///
 /// [`Job::threads`], [`Job::from_env`], [`Job::processes`] and [`Job::one_per_core`] create it.
-/// [`JobBuilder::run`]
-/// runs a program on new threads or on this process, [`JobBuilder::pool`] creates threads that
-/// stay, and [`JobBuilder::build`] creates a job that existing threads join.
+/// [`JobBuilder::run`] runs a program on new threads or on this process. [`JobBuilder::pool`]
+/// creates threads that stay. [`JobBuilder::build`] creates a job that existing threads join.
 ///
 /// In the environment, `CONSORT_WISDOM` names the wisdom ([`JobBuilder::wisdom`]), and
 /// `CONSORT_RECORD` names a new or existing file to which a job adds its calls, for
@@ -216,19 +215,18 @@ impl JobBuilder {
     }
 
     /// Sets the symmetric memory of each PE, in bytes. The default is the value of
-    /// `CONSORT_HEAP_BYTES`, such as `64M` or `1.5G`, or else 512 MiB. It is address space: pages
-    /// are touched only when they are used. Under an address space limit (`ulimit -v`), the default
-    /// heaps take at most a quarter of it.
+    /// `CONSORT_HEAP_BYTES`, such as `64M` or `1.5G`, or else 512 MiB. It is address space: a page
+    /// takes memory only once the program has touched it. Under an address space limit
+    /// (`ulimit -v`), the default heaps take at most a quarter of it.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = Some(bytes);
         self
     }
 
-    /// Keeps each PE on its own core until it ends, if the PEs fit the usable cores. The default is
-    /// to move it there when it starts, and then to leave it to the system; see [placing and
-    /// waiting](crate#placing-and-waiting). For measurements, and for programs that have the
-    /// machine to themselves.
+    /// Keeps each PE on its own core until it ends, if the PEs fit the usable cores. By default, a
+    /// PE is only moved there when it starts; see [placing and waiting](crate#placing-and-waiting).
+    /// Use this for measurements, and for programs that have the machine to themselves.
     ///
     /// PE 0 of a pool is the caller's thread, and the PEs of a [`Job`] are the program's threads:
     /// neither is pinned.
@@ -238,7 +236,7 @@ impl JobBuilder {
         self
     }
 
-    /// Leaves the placement of the threads to the system. The default is to move each PE to its own
+    /// Leaves the placement of the threads to the system. By default, each PE is moved to its own
     /// core when it starts; see [placing and waiting](crate#placing-and-waiting).
     #[must_use]
     pub fn unpinned(mut self) -> Self {
@@ -280,8 +278,8 @@ impl JobBuilder {
         self
     }
 
-    /// Sets how PEs arrive at calls; the default is together. With [`Arrival::Skewed`], the wisdom
-    /// of `consort tune --arrival skewed` is used.
+    /// States how PEs arrive at calls. The default is together. With [`Arrival::Skewed`], the job
+    /// uses the wisdom of `consort tune --arrival skewed`.
     #[must_use]
     pub fn arrival(mut self, arrival: Arrival) -> Self {
         self.arrival = arrival;
@@ -289,8 +287,8 @@ impl JobBuilder {
     }
 
     /// Refines the choice of algorithms while the program runs. From time to time another algorithm
-    /// serves a few calls of a kind, and replaces the current one if it is clearly faster, summed
-    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, plus about 0.1
+    /// serves a few calls of a kind. If it is clearly faster, summed over all PEs, it replaces the
+    /// current one. Trials take at most `share` of the time in calls, such as 0.05, plus about 0.1
     /// ms for a first trial. The PEs agree on the choice in an all-reduce, for which even Loose
     /// calls wait. The algorithm of barriers is never changed.
     #[must_use]
@@ -327,18 +325,17 @@ impl JobBuilder {
 
     /// Runs `program` on every PE and returns the results, in the order of the ranks.
     ///
-    /// All PEs run the same closure at the same time. So it may only read what it borrows, and
-    /// results are what it returns. To change data of the caller, give each PE a piece of it by
-    /// [`JobBuilder::run_with`].
+    /// All PEs run the same closure at the same time. So it may only read what it borrows, and its
+    /// results are the values that it returns. To change data of the caller, give each PE a piece
+    /// of it by [`JobBuilder::run_with`].
     ///
     /// # Errors
     /// [`Error::Launch`] or [`Error::Memory`] when the job cannot be launched: for instance with
     /// [`LaunchError::NoPes`], [`LaunchError::TooManyPes`], [`LaunchError::Thread`] or
-    /// [`LaunchError::Meeting`];
-    /// [`Error::Config`] when an environment variable has a value that cannot be used;
-    /// [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a PE
-    /// panicked; otherwise the error of the PE that failed first, or the job's error if the job
-    /// failed and all programs ignored that.
+    /// [`LaunchError::Meeting`]; [`Error::Config`] when an environment variable has a value that
+    /// cannot be used; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`]
+    /// when a PE panicked; otherwise the error of the PE that failed first, or the job's error if
+    /// the job failed but no program returned the error.
     pub fn run<R, F>(self, program: F) -> Result<Results<R>>
     where
         R: Send,

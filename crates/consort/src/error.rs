@@ -62,10 +62,11 @@ pub enum Error {
         /// The panic or the error.
         reason: String,
     },
-    /// PEs made different calls where all must make the same call, gave different lengths for a
-    /// block that one sends to the other, or waited for each other in calls of different teams. Or
-    /// a PE finished while others wait for it, or waits for a word that no PE is left to change, or
-    /// for data that its algorithm never sends. The message names the PEs and their calls.
+    /// The calls of the PEs do not match. PEs made different calls where all must make the same
+    /// call, gave different lengths for a block that one sends to the other, or waited for each
+    /// other in calls of different teams. Or a PE finished while others wait for it. Or a PE waits
+    /// for a word that no PE is left to change, or for data that its algorithm never sends. The
+    /// message names the PEs and their calls.
     Mismatched(Failure),
     /// A wait has exceeded its limit. The message names the call, and the PEs that have not begun
     /// it, or that no thread runs.
@@ -136,8 +137,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the error is one of those that every call of a failed job returns. No
-    /// further call of that job can succeed.
+    /// Returns whether the job has failed with this error, so that no later call of the job can
+    /// succeed.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(

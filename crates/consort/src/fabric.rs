@@ -109,9 +109,9 @@ impl Fabric {
         }
     }
 
-    /// Returns the fabric of the PEs in a world of `pes`, as [`Pe::fabric`](crate::Pe::fabric)
-    /// reports it: the PEs of a single machine are its processes, or threads of one process, and
-    /// machines of one process each share no memory.
+    /// Returns the fabric of a world of `pes` PEs, as [`Pe::fabric`](crate::Pe::fabric) reports it.
+    /// If all PEs are on one machine, they are processes, or threads of one process. If each
+    /// machine has one process, processes share no memory.
     #[must_use]
     pub fn in_world_of(self, pes: usize) -> Self {
         let Self::Mixed(MachineShape { processes: Some(on_machine), process }) = self else {

@@ -35,10 +35,10 @@ use crate::{
 /// the PE's handles, any thread may join as that PE. It continues with the PE's next call. Calls
 /// wait for ranks that no thread has joined yet. If that takes longer than
 /// [`JobBuilder::join_timeout`], 10 s by default, the job fails with [`Error::TimedOut`], which
-/// names them.
+/// names these ranks.
 ///
-/// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
-/// barrier.
+/// Threads that join start where the system has placed them. If two of them later wait on one
+/// processor, one moves to another: see [placing and waiting](crate#placing-and-waiting).
 ///
 /// ```
 /// use consort::{Job, ops::Sum};
@@ -60,9 +60,9 @@ pub struct Job(Arc<Ranks>);
 /// A PE that the calling thread runs until this is dropped: from [`Job::join`]. Use it as a [`Pe`].
 ///
 /// Dropping it leaves the job, as [`JoinedPe::leave`] does; if a panic drops it, the job fails. The
-/// job also fails if the thread ends without dropping it. A thread that returns early with an error
-/// leaves the others waiting: let it [`run`](Self::run) its program instead. Do not keep it in a
-/// thread-local value: those may be dropped too late, when the thread has ended.
+/// job also fails if the thread ends without dropping it. If a thread leaves early because of an
+/// error, the others wait for it: let it [`run`](Self::run) its program instead. Do not keep a
+/// `JoinedPe` in a thread-local value, which may be dropped too late, when the thread has ended.
 ///
 /// A struct can own it, together with the PE's teams, symmetric memory and plans:
 ///

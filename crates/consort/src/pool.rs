@@ -524,11 +524,11 @@ impl Pool {
     }
 
     /// Makes the threads poll for `time` after each region before they may sleep. The next region
-    /// then begins within a transfer of a cache line, and not after a wake-up, which takes some ten
-    /// microseconds. This costs a core for each thread meanwhile. With zero, as at first, threads
-    /// poll for some microseconds, as long as that has been worth it.
+    /// then begins after a transfer of a cache line, and not after a wake-up, which takes some ten
+    /// microseconds. A thread that polls uses a core. The default is zero: threads then poll for
+    /// some microseconds, depending on earlier waits.
     ///
-    /// A new time holds from the end of the next region on.
+    /// A new time takes effect at the end of the next region.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -221,7 +221,7 @@ impl Team {
     }
 
     /// Frees a team once all its PEs have called this and its nonblocking calls are complete. From
-    /// then on, its calls, by any copy, and the operations of its symmetric memory return
+    /// then on, the calls of all its clones and the operations of its symmetric memory return
     /// [`CallError::Freed`]. Teams that were formed from it remain.
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use crate::{Result, Team};
 
 /// # Barrier
 impl Team {
-    /// Returns when all PEs of the team have called it, in any mode. All that PEs which are threads
-    /// of one process did before their calls happens before all that they do after them.
+    /// Waits until all PEs of the team have called this, in any mode. If PEs are threads of one
+    /// process, all that they did before their calls happens before all that they do after them.
     ///
     /// # Errors
     /// See [`Team`].

@@ -92,10 +92,10 @@ pub struct Call<F>(pub(crate) F);
 
 /// # Collectives
 impl<F: Form> Call<F> {
-    /// Copies the root's source to every PE's target. All have one length. The root's own target may
-    /// be empty; otherwise it is written too. Where a PE has one buffer (values, in place, a vector
-    /// that is started), the root's data replaces that of the other PEs. In symmetric memory, a
-    /// broadcast works in place: source and target are the same.
+    /// Copies the root's source to every PE's target. All buffers have one length. The root's
+    /// target may be empty; otherwise it is written too. Where a PE has one buffer (values, in
+    /// place, a vector that is started), the root's data replaces that of the other PEs. In
+    /// symmetric memory, a broadcast works in place: source and target are the same.
     ///
     /// # Errors
     /// See [`Call`].
@@ -279,10 +279,10 @@ impl<F: Form> Call<F> {
         self.0.some(Verb::new(Collective::ExclusiveScan), With(operator), Location::caller())
     }
 
-    /// Makes any collective but a barrier: for programs whose parameter is the collective, such as
-    /// benchmarks. The operator is ignored if nothing is combined, and the root if the collective
-    /// has none. Vector variants move blocks of equal length here. Where the collective's own method
-    /// returns `None`, the result here is unspecified.
+    /// Makes any collective but a barrier. This is for programs that take the collective as a
+    /// parameter, such as benchmarks. The operator is ignored if nothing is combined, and the root
+    /// if the collective has none. Vector variants move blocks of equal length here. Where the
+    /// collective's own method returns `None`, the result here is unspecified.
     ///
     /// # Errors
     /// See [`Call`].

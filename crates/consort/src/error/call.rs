@@ -8,8 +8,8 @@ use consort_fabric::{Collective, Rank};
 use super::TeamError;
 use crate::displacements::DisplacementsError;
 
-/// A call that cannot be made: an argument is wrong, or what it needs is no longer there. The call
-/// has moved no data, and the job goes on.
+/// A call that cannot be made: an argument is wrong, or something that the call needs no longer
+/// exists. The call has moved no data, and the job goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
@@ -61,7 +61,7 @@ pub enum CallError {
         /// Elements of the target.
         target_len: usize,
     },
-    /// A length of blocks in an all-to-all whose counts have the lengths of all blocks.
+    /// A length was given for the blocks of an all-to-all whose counts already give all lengths.
     LengthWithCounts {
         /// The length that was stated.
         len: usize,
@@ -70,11 +70,12 @@ pub enum CallError {
     Displacements(DisplacementsError),
     /// A call from symmetric memory into the same memory.
     InPlace,
-    /// A broadcast between two allocations of symmetric memory, where it works in one.
+    /// A broadcast in symmetric memory was given two allocations, but works in one.
     TwoMemories,
     /// Symmetric memory of another job, or a counter there.
     OtherJob,
-    /// A word that changes with a put or a get, in memory of a team without that PE.
+    /// The counter or the flag of a put or a get is in memory of a team to which the PE does not
+    /// belong.
     WordElsewhere {
         /// The PE's rank in the world.
         rank: Rank,

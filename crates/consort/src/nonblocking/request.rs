@@ -60,17 +60,17 @@ impl<B> Completion<B> {
 
 /// A nonblocking call, from [`Team::start`](crate::Team::start) and others.
 ///
-/// It progresses whenever its PE is in any call of the library, most of all while the PE waits
-/// there, and all the time with [`JobBuilder::helper_threads`](crate::JobBuilder::helper_threads).
-/// Without helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress)
-/// from time to time, because others may wait for it.
+/// It progresses while its PE is in any call of the library, and with
+/// [`JobBuilder::helper_threads`](crate::JobBuilder::helper_threads) all the time. Without helpers,
+/// a PE that computes for a long time should call [`Team::progress`](crate::Team::progress) from
+/// time to time, because others may wait for it.
 ///
 /// It is also a future: `team.start(v).all_reduce(Sum)?.await?` starts a call and awaits its
-/// result. Await it in any executor that runs on the PE's own thread, such as `block_on` or
-/// tokio's `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call
-/// drives it. For some 200 microseconds, the task is woken immediately. After that, one thread of
-/// the process wakes it after a 64th of the time that it has waited, from 60 microseconds to 4
-/// milliseconds, and the executor sleeps meanwhile.
+/// result. Await it in any executor that runs on the PE's own thread, such as `block_on` or tokio's
+/// `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call drives
+/// it. For some 200 microseconds, the task is woken immediately. After that, a thread of the
+/// process wakes it again and again, each time after a 64th of the time that it has waited, but at
+/// least 60 microseconds and at most 4 milliseconds. In between, the executor can sleep.
 ///
 /// Dropping or forgetting a request changes nothing: the call is completed, at the latest when the
 /// PE's program returns.

@@ -28,8 +28,8 @@ use crate::{
 /// Every PE may read and write every part at any time, so there are no references into it: elements
 /// are copied in and out, each byte atomically. A copy that races with another yields a mixture of
 /// old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to know when data has
-/// arrived. Dropping it is local; the memory is reused once all PEs have dropped theirs, their
-/// ranges ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
+/// arrived. Dropping it is local. The memory is reused once all PEs have dropped it, their ranges
+/// of it ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
 ///
 /// ```
 /// use consort::Job;
