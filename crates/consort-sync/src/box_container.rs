@@ -13,8 +13,8 @@ use crate::{
 /// under a [scheme](crate::delegation), or lock-free: [`Treiber`] or [`Lcrq`]. Dropping it drops
 /// the remaining values.
 ///
-/// They pay off where many cores contend. On few cores [`Stack`](crate::Stack) and
-/// [`Queue`](crate::Queue) are faster.
+/// Use it if many cores contend. On few cores, [`Stack`](crate::Stack) and [`Queue`](crate::Queue)
+/// are faster.
 ///
 /// ```
 /// use consort_sync::{BoxContainer, objects::Treiber};

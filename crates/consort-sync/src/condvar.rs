@@ -42,7 +42,7 @@ use crate::{
 /// });
 /// ```
 ///
-/// A condition variable for mutexes with another lock names the lock: `Condvar<Clh>`.
+/// For mutexes with another lock than the default one, name the lock: `Condvar<Clh>`.
 ///
 /// # Panics
 /// A wait panics if other threads wait at the same time with another mutex. The mutex of the wait

@@ -74,15 +74,15 @@ impl<T, S: Serverless> Delegate<T, S> {
         self.data.shared.is_poisoned()
     }
 
-    /// Lets closures use the data again.
+    /// Allows closures to use the data again.
     pub fn clear_poison(&self) {
         self.data.shared.clear_poison();
     }
 
-    /// Has `closure` executed with the data, and returns its result. Another thread may execute it.
+    /// Executes `closure` with the data, and returns its result. Another thread may execute it.
     ///
-    /// As with any lock, closures that wait for each other in a circle wait forever: for example a
-    /// closure of `a` that uses `b`, and at the same time one of `b` that uses `a`.
+    /// As with any lock, closures that wait for each other wait forever: for example a closure of
+    /// `a` that uses `b`, and at the same time a closure of `b` that uses `a`.
     ///
     /// # Panics
     /// When the closure panics, with its payload. When the data is poisoned. When the caller is
@@ -104,10 +104,10 @@ impl<T, S: Serverless> Delegate<T, S> {
     /// thread, detached or not, are executed in the order of its calls. So [`apply`](Self::apply)
     /// waits for all closures that its thread has detached.
     ///
-    /// If no other detached closure is pending, or if thousands are, the call waits and executes
-    /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics,
-    /// no thread is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If
-    /// the data is poisoned, the closure is dropped.
+    /// If no other detached closure is pending, or if thousands are pending, the call waits, and
+    /// executes closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure
+    /// panics, no thread is notified, but the data is poisoned if it is
+    /// [`poisoning`](Self::poisoning). If the data is poisoned, the closure is dropped.
     ///
     /// # Panics
     /// When the caller is itself a closure on this data, or when such a closure waits for the

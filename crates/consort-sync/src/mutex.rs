@@ -23,7 +23,7 @@ use crate::{
     timed::{deadline_after, try_until},
 };
 
-/// A mutex: data to which one thread at a time has a [`MutexGuard`].
+/// A mutex: data that one thread at a time accesses, by a [`MutexGuard`].
 ///
 /// [`Mutex::new`] uses the default lock, and [`Mutex::with`] any other, which is the second type
 /// parameter. Both may be used for a `static`. A mutex does not poison: if a thread panics while it
@@ -85,8 +85,8 @@ impl<T> From<T> for Mutex<T> {
 }
 
 impl<T, R: RawLock> Mutex<T, R> {
-    /// Creates a mutex with a lock of this type, such as `Clh::new()`. Only the type counts: the
-    /// new lock is free, even if a thread has used `lock` before, on this machine or another.
+    /// Creates a mutex with a lock of this type, such as `Clh::new()`. Only the type of `lock`
+    /// matters: the mutex gets a new, free lock.
     #[must_use]
     pub const fn with(lock: R, data: T) -> Self {
         // The lock is not dropped: if it was used in a simulation, its lines ended with the
@@ -102,7 +102,7 @@ impl<T, R: RawLock> Mutex<T, R> {
 }
 
 impl<T: ?Sized, R: RawLock> Mutex<T, R> {
-    /// Waits until no other thread has a guard, and returns one. A thread that already has one
+    /// Waits until no other thread has a guard, and returns a guard. A thread that already has one
     /// waits forever.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {

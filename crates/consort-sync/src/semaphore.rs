@@ -16,8 +16,9 @@ use crate::{
 /// A counting semaphore: a number of permits, of which each thread takes one or several.
 ///
 /// Threads are served in the order in which they began to wait, also those with a time limit. While
-/// a thread waits for many permits, those behind it wait too, even if there are enough for them. A
-/// thread that already has a permit and asks for another one may therefore wait forever.
+/// a thread waits for many permits, the threads behind it wait too, even if there are enough
+/// permits for them. So a thread that already has a permit and asks for another one may wait
+/// forever.
 ///
 /// ```
 /// use consort_sync::Semaphore;
@@ -50,13 +51,13 @@ impl Semaphore {
         Self(QueuedSemaphore::new(checked(permits)))
     }
 
-    /// Waits until it has a permit.
+    /// Waits for a permit, and returns it.
     #[inline]
     pub fn acquire(&self) -> SemaphoreGuard<'_> {
         self.acquire_many(1)
     }
 
-    /// Waits until it has `count` permits, which it takes all at once.
+    /// Waits for `count` permits, and takes them all at once.
     #[inline]
     pub fn acquire_many(&self, count: usize) -> SemaphoreGuard<'_> {
         let Ok(_) = block_on(self.0.acquire(&MACHINE, checked(count), None));

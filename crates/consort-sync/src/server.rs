@@ -21,8 +21,8 @@ use crate::{
 
 /// Data that a dedicated thread, the server, uses for all others: it executes their closures.
 ///
-/// The data stays in the server's cache. That pays off where many threads use it all the time. The
-/// server occupies a core.
+/// The data stays in the server's cache. This is fast if many threads use the data often. The
+/// server needs its own core.
 ///
 /// ```
 /// use consort_sync::Server;
@@ -106,7 +106,7 @@ where
         self.data().shared.is_poisoned()
     }
 
-    /// Lets closures use the data again.
+    /// Allows closures to use the data again.
     pub fn clear_poison(&self) {
         self.data().shared.clear_poison();
     }
@@ -123,7 +123,7 @@ where
         self.data()
     }
 
-    /// Has the server execute `closure` with the data, and returns its result.
+    /// Executes `closure` with the data, on the server's thread, and returns its result.
     ///
     /// # Panics
     /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server

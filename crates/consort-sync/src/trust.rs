@@ -65,8 +65,8 @@ where
     T: Send + 'static,
     S: ServerScheme<Local: Send> + Send + Sync + 'static,
 {
-    /// Gives the server another value, in addition to its own data, so that one server can have
-    /// many. Start a server that needs no data of its own with `()`.
+    /// Gives the server another value, in addition to its data, so that one server can have many.
+    /// If a server needs no data, start it with `()`.
     pub fn entrust<U: Send>(&self, value: U) -> Trust<'_, U, T, S> {
         Trust { server: self, value: Arc::new(Entrusted(UnsafeCell::new(value))) }
     }
@@ -78,7 +78,7 @@ where
     T: Send + 'static,
     S: ServerScheme<Local: Send> + Send + Sync + 'static,
 {
-    /// Has the server execute `closure` with the value, and returns its result.
+    /// Executes `closure` with the value, on the server's thread, and returns its result.
     ///
     /// # Panics
     /// As [`Server::apply`]. Also in a closure of the same server, whatever data that uses.

@@ -10,7 +10,7 @@ pub enum Backoff {
     Spins,
     /// Checks once in this number of cycles.
     Every(u64),
-    /// Checks at the interval that the server, while it runs, finds to be the best.
+    /// Checks at the interval that the server finds to be best while it runs.
     Tuned,
 }
 

@@ -66,8 +66,8 @@ pub unsafe trait Scheme {
     /// scheme; the next thread with the same number may take it over.
     type Local: Default;
 
-    /// Has an operation executed, and returns its result. [`ShmServer`] loses the highest bit of a
-    /// result.
+    /// Executes an operation, on this thread or another, and returns its result. [`ShmServer`]
+    /// loses the highest bit of a result.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -80,8 +80,8 @@ pub unsafe trait Scheme {
         argument: u64,
     ) -> impl Future<Output = Result<u64, M::Stop>>;
 
-    /// Has an operation executed later and its result dropped, if the scheme can do so without the
-    /// caller. Returns whether it can.
+    /// Hands over an operation that is executed later and whose result is dropped, if the scheme
+    /// can do this without the caller. Returns whether it can.
     ///
     /// # Errors
     /// When a wait ends early.

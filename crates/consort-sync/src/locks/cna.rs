@@ -50,8 +50,9 @@ const REST: u64 = if cfg!(loom) { 1 } else { 32 };
 /// The state of a lock that has just come to a NUMA node, without a remote queue.
 const FIRST: u64 = 1;
 
-/// A compact NUMA-aware lock: first come, first served within a NUMA node, which passes the lock on
-/// after 63 hand-overs. Each thread waits at its own line.
+/// A compact NUMA-aware lock. Threads of one NUMA node take it in the order of arrival; after at
+/// most 63 hand-overs, it goes to another node if threads wait there. Each thread waits at its own
+/// line.
 #[derive(Debug, Default)]
 pub struct Cna {
     last: Word,

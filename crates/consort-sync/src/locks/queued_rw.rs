@@ -227,7 +227,7 @@ impl QueuedRwLock {
         }
     }
 
-    /// Goes on with an access that excludes fewer threads, or leaves the lock.
+    /// Changes to an access that excludes fewer threads, or leaves the lock.
     ///
     /// # Safety
     /// The calling thread is inside, with the access `from`; `to` excludes no thread that `from`

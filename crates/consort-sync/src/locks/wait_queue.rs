@@ -135,7 +135,8 @@ impl WaitQueue {
         Ok(is_in)
     }
 
-    /// Returns whether no thread waits. A thread that a notification has to reach is always seen.
+    /// Returns whether no thread waits. A thread that must get a later notification is always
+    /// counted.
     #[inline(always)]
     pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
         m.load(&self.first, Relaxed).await == 0

@@ -19,7 +19,7 @@ use crate::machine::MACHINE;
 /// The operations of a container. If an object has two schemes, each executes one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectPart {
-    /// Putting, and also taking if the object has one scheme.
+    /// Putting. If the object has one scheme, also taking.
     Put,
     /// Taking.
     Take,
