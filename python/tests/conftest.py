@@ -25,6 +25,8 @@ def _remove(folder: str, maker: int) -> None:
 atexit.register(_remove, _folder, os.getpid())
 for _name in [name for name in os.environ if name.startswith(_PREFIXES)]:
     del os.environ[_name]
+# Otherwise programs write a line in pieces, between which others write theirs.
+os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ["HOME"] = _folder
 for _name, _part in [
     ("CONFIG", ".config"),
