@@ -8,7 +8,10 @@
 //! | thread | polls operations | if the other thread is polling |
 //! | --- | --- | --- |
 //! | the PE | between polls of its own wait | continues its wait |
-//! | the helper | while there are any; sleeps otherwise | polls after it |
+//! | the helper | while there are any; sleeps otherwise | tries again |
+//!
+//! Neither waits for that lock. The thread that has it runs operators and drops values of the
+//! program, and these may end the PE, or even the job and its helpers.
 //!
 //! An operation ends when it is complete, when its operator panics, or when it is dropped in a job
 //! that has failed. Then it revokes its exposures, like a blocking call. An operator may also panic
@@ -23,11 +26,12 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    ptr,
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
         atomic::{
-            AtomicBool,
-            Ordering::{Acquire, Release},
+            AtomicBool, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
         },
     },
     task::{Context, Waker},
@@ -57,6 +61,14 @@ const NAP: Duration = Duration::from_micros(50);
 /// wake it, but it may miss a wake-up while it is starting.
 const REST: Duration = Duration::from_millis(20);
 
+/// Returns an address that no other running thread has.
+fn place() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| ptr::from_ref(place).addr())
+}
+
 /// A pending nonblocking call. Its fields are dropped in this order.
 struct Operation {
     future: Pin<Box<dyn Future<Output = ()>>>,
@@ -70,6 +82,10 @@ unsafe impl Send for Operation {}
 #[derive(Default)]
 pub struct Engine {
     operations: Mutex<VecDeque<Operation>>,
+    /// The [`place`] of the thread that polls the operations; 0 if there is none.
+    polling: AtomicUsize,
+    /// Whether the thread that polls the operations drops them afterwards.
+    clears: AtomicBool,
     under_way: Tally,
     helper: OnceLock<thread::Thread>,
     is_over: AtomicBool,
@@ -117,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Polls each operation once, unless another thread is polling them. Returns whether this
+    /// Polls each operation once, unless a thread is polling them already. Returns whether this
     /// thread did.
     ///
     /// # Errors
@@ -129,7 +145,14 @@ impl Engine {
             Err(TryLockError::Poisoned(operations)) => operations.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        catch_unwind(AssertUnwindSafe(|| Self::poll_all(&mut operations))).map(|()| true)
+        self.polling.store(place(), Relaxed);
+        let polled = catch_unwind(AssertUnwindSafe(|| Self::poll_all(&mut operations)));
+        self.polling.store(0, Relaxed);
+        drop(operations);
+        if self.clears.swap(false, Relaxed) {
+            self.clear();
+        }
+        polled.map(|()| true)
     }
 
     fn poll_all(operations: &mut VecDeque<Operation>) {
@@ -143,10 +166,16 @@ impl Engine {
         }
     }
 
-    /// Drops all operations of a job that has failed.
+    /// Drops all operations of a job that has failed. If an operator calls this, its thread drops
+    /// them when it has polled them.
     #[cold]
     pub fn clear(&self) {
         if self.is_lost() {
+            return;
+        }
+        // Relaxed: a thread finds its own place only if it has stored it.
+        if self.polling.load(Relaxed) == place() {
+            self.clears.store(true, Relaxed);
             return;
         }
         let operations = std::mem::take(&mut *self.operations());
@@ -172,8 +201,7 @@ impl Engine {
                 thread::park_timeout(REST);
                 continue;
             }
-            let polled = catch_unwind(AssertUnwindSafe(|| Self::poll_all(&mut self.operations())));
-            if let Err(panic) = polled {
+            if let Err(panic) = self.poll() {
                 failed(panic);
             }
             idle_rounds = if self.under_way.get() == before { idle_rounds + 1 } else { 0 };

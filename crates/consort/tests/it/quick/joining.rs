@@ -9,11 +9,12 @@ use std::{
 };
 
 use consort::{
-    Error, Job, Rank,
+    Error, Job, JoinedPe, Rank,
     error::{CallError, Failure, LaunchError},
     ops::Sum,
     symmetric::Until,
 };
+use consort_conformance::turns::alone;
 
 use crate::jobs::SOON;
 
@@ -444,6 +445,72 @@ fn helpers_drive_the_calls_of_joined_threads() {
                     Ok(vec![2; 1000])
                 );
             });
+        }
+    });
+}
+
+thread_local! {
+    /// The PE that the thread runs, where its operators find it.
+    static OWN: RefCell<Option<JoinedPe>> = const { RefCell::new(None) };
+}
+
+/// The operator runs inside a call, so it cannot leave, and the job fails.
+#[test]
+fn an_operator_that_drops_its_own_pe_fails_the_job() {
+    for is_started in [false, true] {
+        alone(SOON, move || {
+            let job = job(2);
+            let program = || {
+                let pe = job.join().expect("a PE is free");
+                let world = pe.world().clone();
+                OWN.set(Some(pe));
+                let add = |a: u64, b: u64| {
+                    drop(OWN.take());
+                    a + b
+                };
+                // Another operation, which is dropped with the job.
+                let pending = is_started.then(|| world.start_barrier());
+                let sum = match is_started {
+                    false => world.all_reduce(1, add).map(drop),
+                    true => {
+                        world.start(vec![1]).all_reduce(add).and_then(|sum| sum.wait()).map(drop)
+                    }
+                };
+                drop((pending, OWN.take()));
+                sum
+            };
+            thread::scope(|scope| {
+                let threads = [(); 2].map(|()| scope.spawn(program));
+                // A call that was complete before the failure succeeds.
+                let _sums = threads.map(|thread| thread.join().expect("no panic"));
+            });
+            let failed = job.join().map(drop).expect_err("a PE has left within its call");
+            assert!(failed.to_string().contains("an operator may not call"), "{failed}");
+        });
+    }
+}
+
+/// The last PE's operator also ends the job, and waits for the helpers.
+#[test]
+fn an_operator_may_end_its_job_and_the_helpers() {
+    alone(SOON, || {
+        for _ in 0..50 {
+            let job = Job::threads(2).heap_bytes(1 << 16).helper_threads().build().expect("a job");
+            let program = |job: Job| {
+                let pe = job.join().expect("a PE is free");
+                drop(job);
+                let world = pe.world().clone();
+                OWN.set(Some(pe));
+                let add = |a: u64, b: u64| {
+                    drop(OWN.take()); // `None` on a helper
+                    a + b
+                };
+                let sum = world.start(vec![1]).all_reduce(add).and_then(|sum| sum.wait());
+                drop((sum, OWN.take()));
+            };
+            let jobs = [job.clone(), job];
+            let threads = jobs.map(|job| thread::spawn(move || program(job)));
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         }
     });
 }
