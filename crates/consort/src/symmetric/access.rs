@@ -190,6 +190,7 @@ impl<T: Element, E> Symmetric<T, E> {
     /// memory at any time, so read and write it atomically.
     ///
     /// # Errors
+    /// [`CallError::NeedsSharedMemory`] when `pe` shares no memory with this PE;
     /// [`CallError::RankOutOfRange`], [`CallError::OutOfBounds`], [`Error::PeFailed`].
     pub fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
         self.run(|area| area.address(pe, index))

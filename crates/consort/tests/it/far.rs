@@ -57,6 +57,24 @@ fn one_sided_operations_reach_far_memory() {
     ended.expect("no PE fails");
 }
 
+#[test]
+fn far_memory_has_no_address() {
+    let ended = four().run(|pe| {
+        let world = pe.world();
+        let memory = world.symmetric::<u64>(1)?;
+        for rank in world.ranks() {
+            let is_near = rank.0 / 2 == world.rank().0 / 2;
+            match memory.address(rank, 0) {
+                Ok(at) => assert!(is_near && !at.is_null()),
+                Err(Error::Call(CallError::NeedsSharedMemory(_))) => assert!(!is_near),
+                Err(other) => return Err(other),
+            }
+        }
+        world.barrier()
+    });
+    ended.expect("no PE fails");
+}
+
 /// A mismatch is found across nodes, and a failure ends the waits on all of them.
 #[test]
 fn failures_reach_far_pes() {
