@@ -56,6 +56,9 @@ impl TeamAlgorithms<'_> {
     /// Forces `candidate` for all later calls of `collective`; `None` restores the automatic
     /// choice. Local, but all PEs of the team must pass the same before their next call. Has no
     /// effect on a freed team.
+    ///
+    /// # Panics
+    /// In an operator: it runs inside a call, which uses the present choice.
     pub fn force(&self, collective: Collective, candidate: Option<Candidate>) {
         self.choose(|choices| choices.force(collective, candidate));
     }
@@ -73,7 +76,7 @@ impl TeamAlgorithms<'_> {
     /// `Send`.
     ///
     /// # Panics
-    /// When the name in `candidate` is not the algorithm's.
+    /// When the name in `candidate` is not the algorithm's, and as [`TeamAlgorithms::force`].
     pub fn force_with<A: Algorithm>(&self, collective: Collective, candidate: Candidate) {
         assert_eq!(candidate.algorithm, A::NAME, "a candidate has its algorithm's name");
         let outside = Outside::of::<A>();
@@ -84,6 +87,10 @@ impl TeamAlgorithms<'_> {
         if self.team.state.ensure_alive().is_err() {
             return; // the state may belong to another team
         }
+        assert!(
+            !self.team.state.is_inside(),
+            "an operator may not choose algorithms: it runs inside a call"
+        );
         change(&mut self.team.state.choices.borrow_mut());
         self.team.state.cache.clear();
         self.team.state.barrier.borrow_mut().take();

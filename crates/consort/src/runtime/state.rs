@@ -147,6 +147,11 @@ impl State {
         self.presence.set(if is_away { others | AWAY } else { others });
     }
 
+    /// Returns whether the PE is in a call, so that only an operator can have called this.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.presence.get() & INSIDE != 0
+    }
+
     /// Returns the number of teams that this state has served before.
     #[inline(always)]
     pub(super) fn current_generation(&self) -> u32 {

@@ -2,7 +2,12 @@
 
 #![expect(unsafe_code, reason = "smuggles a team into an operator, as only unsafe code can")]
 
-use consort::{Error, Job, Rank, Result, Team, error::CallError, ops::Sum};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+};
+
+use consort::{Error, Job, Rank, Result, Team, error::CallError, ops::Sum, tune::Collective};
 
 use super::on;
 
@@ -15,6 +20,11 @@ unsafe impl Sync for Smuggled<'_> {}
 impl Smuggled<'_> {
     fn broadcast(&self, bytes: usize) -> Result<()> {
         self.0.in_place(&mut vec![0_u8; bytes]).broadcast(Rank(0))
+    }
+
+    fn choose(&self) -> thread::Result<()> {
+        let force = || self.0.algorithms().force(Collective::AllReduce, None);
+        catch_unwind(AssertUnwindSafe(force))
     }
 
     fn call_everything(&self) -> Vec<Option<Error>> {
@@ -72,6 +82,26 @@ fn operators_may_not_plan_calls_either() {
         for round in 1..4 {
             let add = |a: u64, b: u64| {
                 assert_eq!(smuggled.broadcast(round), Err(Error::Call(CallError::Reentrant)));
+                a + b
+            };
+            assert_eq!(world.all_reduce(1, add)?, 2);
+        }
+        world.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// The plans of the team are in use.
+#[test]
+fn operators_may_not_choose_algorithms() {
+    let results = on(Job::threads(2), |world| {
+        let smuggled = Smuggled(world);
+        for _ in 0..2 {
+            let add = |a: u64, b: u64| {
+                let refused = smuggled.choose().expect_err("it is in a call");
+                let text = refused.downcast_ref::<&str>().copied();
+                let reason = "an operator may not choose algorithms: it runs inside a call";
+                assert_eq!(text, Some(reason));
                 a + b
             };
             assert_eq!(world.all_reduce(1, add)?, 2);
