@@ -13,7 +13,7 @@ use consort_fabric::{Op, Poisoned, Rank, VendorCall, VendorCollectives};
 
 use super::{
     remote::{Remote, RemoteKind},
-    view::{CallView, UNSENT},
+    view::{CallView, UNDER_WAY, UNSENT},
 };
 use crate::{
     far::{
@@ -70,7 +70,8 @@ impl CallView<'_> {
     }
 
     fn begun<'f>(&'f self, pending: Pending<'f>) -> RmaFuture<'f> {
-        RmaFuture::Far(FarFuture { call: self, pending, last_look: LastLook::default() })
+        let (last_look, _under_way) = (LastLook::default(), UnderWay::count(self));
+        RmaFuture::Far(FarFuture { call: self, pending, last_look, _under_way })
     }
 
     #[cold]
@@ -165,11 +166,30 @@ enum Pending<'f> {
     Fence(PendingReplies<'f>),
 }
 
-/// A future that is ready when an operation on far PEs is complete.
+/// A future that is ready when an operation on far PEs is complete. Dropping it waits until the
+/// operation no longer accesses the call's memory. A future that is forgotten stays counted, and
+/// the call notices it at its end. The fields are dropped in this order.
 pub(super) struct FarFuture<'f> {
     call: &'f CallView<'f>,
     pending: Pending<'f>,
     last_look: LastLook,
+    _under_way: UnderWay<'f>,
+}
+
+/// Counts as an operation of a call until this is dropped.
+struct UnderWay<'f>(&'f CallView<'f>);
+
+impl<'f> UnderWay<'f> {
+    fn count(call: &'f CallView<'f>) -> Self {
+        call.exposed.fetch_add(UNDER_WAY, Relaxed);
+        Self(call)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.exposed.fetch_sub(UNDER_WAY, Relaxed);
+    }
 }
 
 // SAFETY: as for `Receive` in `waits`: the memory belongs to the call, and a target is not exposed

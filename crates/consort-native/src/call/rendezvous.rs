@@ -26,7 +26,7 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 use super::{
     operands::Buffer,
     remote::{Remote, RemoteKind},
-    view::{CallView, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET},
+    view::{CallView, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET, UNDER_WAY},
 };
 use crate::{
     heap::staging::{CallKey, StagedBlock, StagedBuffer, Staging},
@@ -64,7 +64,7 @@ impl CallView<'_> {
     /// Exposes a buffer to a peer in a line that `write` fills, and marks that this call has
     /// exposed a buffer of this kind.
     #[inline(always)]
-    fn publish_exposure(&self, to: Rank, exposure: u32, mark: u8, write: impl FnOnce(&Line)) {
+    fn publish_exposure(&self, to: Rank, exposure: u32, mark: u32, write: impl FnOnce(&Line)) {
         self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
         // Only this function writes such lines, and it rewrites a line only after the peer has
         // detached the previous exposure. So the peer always reads a complete exposure.
@@ -88,6 +88,9 @@ impl CallView<'_> {
     /// accesses to end.
     #[cold]
     fn end_exposures(&self) {
+        if self.exposed.load(Relaxed) >= UNDER_WAY {
+            self.job.end_forgotten(self.group.in_world(self.rank));
+        }
         let exposed = self.group.exposed(self.position);
         let detached = self.group.detached_at(self.rank, self.position);
         let are_detached = self.group.line_at(detached).word_at(0) == exposed;

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "resolves spans to memory")]
 
 use std::{
-    sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
     task::Poll,
 };
 
@@ -35,9 +35,10 @@ pub struct CallView<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET`, `SYMMETRIC` and
-    /// `STAGED`. Also `UNSENT`.
-    pub(super) exposed: AtomicU8,
+    /// What the end of the call has to look at: the kinds of buffers that this PE has exposed, a sum
+    /// of `SOURCE`, `TARGET`, `SYMMETRIC` and `STAGED`; `UNSENT`; and `UNDER_WAY` for each operation
+    /// on far memory that has not ended.
+    pub(super) exposed: AtomicU32,
     /// The number of receives that have begun but not ended.
     pub(super) receiving: AtomicUsize,
     /// Whether an operation drives the call.
@@ -49,14 +50,17 @@ pub struct CallView<'c> {
 }
 
 /// Marks in [`CallView::exposed`].
-pub(super) const SOURCE: u8 = 1;
-pub(super) const TARGET: u8 = 2;
-pub(super) const SYMMETRIC: u8 = 4;
+pub(super) const SOURCE: u32 = 1;
+pub(super) const TARGET: u32 = 2;
+pub(super) const SYMMETRIC: u32 = 4;
 /// The call uses the staged copy of the target.
-pub(super) const STAGED: u8 = 8;
+pub(super) const STAGED: u32 = 8;
 
 /// Packets for far PEs may still have to be sent.
-pub(super) const UNSENT: u8 = 16;
+pub(super) const UNSENT: u32 = 16;
+
+/// An operation on far memory, which may access the call's buffers. The highest of the marks.
+pub(super) const UNDER_WAY: u32 = 32;
 
 /// The index that means no word.
 pub(super) const NO_WORD: usize = usize::MAX;
@@ -88,7 +92,7 @@ impl<'c> CallView<'c> {
             word,
             scratch,
             operands,
-            exposed: AtomicU8::new(0),
+            exposed: AtomicU32::new(0),
             receiving: AtomicUsize::new(0),
             is_nonblocking: false,
             watched: AtomicUsize::new(NO_WORD),

@@ -14,7 +14,10 @@ use super::{
     transfers::{ActiveTransfer, Inbound, PendingGet},
     transport::{Frame, Transfer, TransferBuffer, TransportError},
 };
-use crate::{launch::job::Job, memory::region::Memory};
+use crate::{
+    launch::{failure::Failure, job::Job},
+    memory::region::Memory,
+};
 
 /// How long a process waits for its transfers in a job that has failed.
 const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
@@ -219,6 +222,16 @@ impl Job {
             drop(link);
             self.await_link(far, |link| link.are_exposures_idle(group, owner, position));
         }
+    }
+
+    /// Closes the transport, because an algorithm has forgotten the futures of operations that a
+    /// call of PE `rank` began: nothing waits for them, and they may access memory of the call,
+    /// which ends now.
+    #[cold]
+    pub(crate) fn end_forgotten(&self, rank: Rank) {
+        let reason = "its algorithm forgot a put or a get that had not ended".to_owned();
+        self.poison(&Failure::Pe { rank, reason });
+        self.with_far(|far| self.abandon(&mut far.link()));
     }
 
     /// Waits for a condition that other processes make true, whatever fails. If they do not, in a

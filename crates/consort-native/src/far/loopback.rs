@@ -229,6 +229,9 @@ impl Transport for Loopback {
     }
 
     fn close(&mut self, _: Option<&str>) {
+        // Their memory may be gone from now on.
+        self.pulls.clear();
+        self.pushes.clear();
         self.network.closed[self.rank as usize].store(true, Relaxed);
     }
 }

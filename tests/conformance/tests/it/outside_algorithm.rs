@@ -1,8 +1,10 @@
 //! A user-defined algorithm, which is not in the library's registry: forced, registered, and under
 //! random schedules.
 
+use std::mem::ManuallyDrop;
+
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
-use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Rma, Span};
 
 #[path = "../../../../crates/consort-cli/examples/own_algorithm/line.rs"]
 mod line;
@@ -146,6 +148,62 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
     });
     let Err(Error::PeFailed { rank: Rank(0), reason }) = failed else { panic!("{failed:?}") };
     assert_eq!(reason, "left a call while its buffers were exposed");
+}
+
+/// A broadcast whose root puts its data, or whose other PE gets it, and forgets the future.
+struct Forgetful<const GETS: bool>;
+
+/// Long enough to be moved from memory to memory.
+const LONG: usize = 32 << 10;
+
+impl<const GETS: bool> Algorithm for Forgetful<GETS> {
+    const NAME: &'static str = "forgetful";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ();
+
+    fn schedule(_: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
+        Self::check(candidate)
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    async fn run<F: Rma>(f: &F, (): &()) -> Op {
+        let peer = Rank(1 - f.rank().0);
+        let memory = f.reach(peer, Span::heap(0, LONG));
+        if !GETS && f.rank() == Rank(0) {
+            let _ = ManuallyDrop::new(f.put(&memory, 0, Span::source(0, LONG)));
+        }
+        if GETS && f.rank() == Rank(1) {
+            let _ = ManuallyDrop::new(f.get(&memory, 0, Span::target(0, LONG)));
+        }
+        Ok(())
+    }
+}
+
+/// The data of a call is the program's again when the call returns.
+#[test]
+fn forgotten_transfers_are_reported() {
+    use consort::{Error, Job, JobBuilder, tune::Collective};
+    use consort_fabric::Nodes;
+
+    fn failed<const GETS: bool>(pes: JobBuilder) -> Error {
+        let ended = pes.run(|pe| {
+            let world = pe.world();
+            let candidate = Candidate::new("forgetful");
+            world.algorithms().force_with::<Forgetful<GETS>>(Collective::Broadcast, candidate);
+            world.in_place(&mut vec![7_u8; LONG]).broadcast(Rank(0))?;
+            world.barrier()
+        });
+        ended.expect_err("a future was forgotten")
+    }
+    let pes = || Job::threads(2).loopback([Nodes::Blocks(1); 2], 1);
+    for (error, culprit) in [(failed::<false>(pes()), 0), (failed::<true>(pes()), 1)] {
+        let Error::PeFailed { rank, reason } = error else { panic!("{error:?}") };
+        assert_eq!(rank, Rank(culprit));
+        assert_eq!(reason, "its algorithm forgot a put or a get that had not ended");
+    }
 }
 
 /// Under random schedules: all its cases, in all modes, at all sizes and roots.
