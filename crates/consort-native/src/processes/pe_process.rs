@@ -308,6 +308,7 @@ impl PeProcess {
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         let settings = hasher.finish();
+        let mut refused = None;
         loop {
             match launch.begin(number, self.pes()) {
                 LaunchState::Ready => break,
@@ -329,21 +330,26 @@ impl PeProcess {
                     launch.bytes.store(there, Relaxed);
                     launch.settings.store(settings, Relaxed);
                     launch.is_made(number);
-                    made?;
+                    refused = made.err();
                 }
             }
         }
-        if launch.settings.load(Relaxed) != settings {
-            return Err(JoinError::Settings(self.rank).into());
-        }
         let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         let (at, there) = (size(launch.at.load(Relaxed)), size(launch.bytes.load(Relaxed)));
+        let agreed = launch.settings.load(Relaxed);
+        // A process that cannot take part leaves too, so that a later launch gets the place.
+        let range = SegmentRange { at, bytes: there };
+        let on_release: OnRelease = Box::new(LeaveGuard { joined: joined.again(), range });
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        if agreed != settings {
+            return Err(JoinError::Settings(self.rank).into());
+        }
         if there == 0 {
             let code = i32::try_from(at).unwrap_or(0);
             return Err(MemoryError::elsewhere(LAUNCH, bytes, code).into());
         }
-        let range = SegmentRange { at, bytes: there };
-        let on_release: OnRelease = Box::new(LeaveGuard { joined: joined.again(), range });
         let on_release = Some(on_release);
         let segment =
             Segment::map_at(placement, &self.control.file, at, there, LAUNCH, on_release)?;
@@ -445,5 +451,49 @@ impl Drop for LeaveGuard {
             let SegmentRange { at, bytes } = self.range;
             system::clear_part(&member.control.file, at as u64, bytes as u64);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(miri, loom, consort_portable))))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::segment::page::PAGE;
+
+    /// Each place serves several launches. A launch that a process cannot begin must not keep it.
+    #[test]
+    fn launches_that_fail_make_room_for_later_ones() {
+        let control = Arc::new(ControlFile::create(2, 1, Binding::default()).expect("a file"));
+        let member = |rank| {
+            let (control, process) = (Arc::clone(&control), ProcessToken::current());
+            let statics = Mutex::default();
+            Arc::new(PeProcess { control, rank: Rank(rank), process, statics, _on_leave: None })
+        };
+        let members = [member(0), member(1)];
+        let begin = move |rank: usize, settings: u32, bytes| {
+            members[rank].begin(&settings, bytes, Placement::ANY, |_, _| Ok(())).map(drop)
+        };
+        let program = move || {
+            for _ in 0..10 {
+                for rank in [0, 1] {
+                    let begun = begin(rank, 0, 1 << 50);
+                    assert!(matches!(begun, Err(BeginError::Memory(_))), "no system has this much");
+                }
+            }
+            for _ in 0..10 {
+                assert!(begin(0, 1, PAGE).is_ok());
+                let begun = begin(1, 2, PAGE);
+                assert!(matches!(begun, Err(BeginError::Join(JoinError::Settings(Rank(1))))));
+            }
+        };
+        let (sender, end) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            program();
+            sender.send(())
+        });
+        let ended = end.recv_timeout(Duration::from_secs(20));
+        assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "a launch waits for a place");
+        thread.join().expect("no panic").expect("this test receives");
     }
 }
