@@ -4,7 +4,7 @@
 use std::mem::ManuallyDrop;
 
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
-use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Rma, Span};
+use consort_fabric::{Candidate, MachineModel, Op, Query, Rank, Rendezvous, Rma, Span};
 
 #[path = "../../../../crates/consort-cli/examples/own_algorithm/line.rs"]
 mod line;
@@ -62,10 +62,25 @@ fn helpers_do_not_drive_it() {
     }
 }
 
-/// A barrier that does not wait, and exposes the heap to a peer that does not attach it.
-struct Careless<const EXPOSES: bool>;
+/// The mistakes of [`Careless`].
+mod mistake {
+    /// A barrier that does not wait.
+    pub(super) const WAITS_FOR_NONE: u8 = 0;
+    /// A barrier that exposes the heap to a peer that does not attach it.
+    pub(super) const LEAVES_EXPOSED: u8 = 1;
+    /// A broadcast whose root puts its data and forgets the future.
+    pub(super) const FORGETS_PUT: u8 = 2;
+    /// A broadcast whose other PE gets the data and forgets the future.
+    pub(super) const FORGETS_GET: u8 = 3;
+}
 
-impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
+/// Long enough to be moved from memory to memory.
+const LONG: usize = 32 << 10;
+
+/// An algorithm with a mistake.
+struct Careless<const MISTAKE: u8>;
+
+impl<const MISTAKE: u8> Algorithm for Careless<MISTAKE> {
     const NAME: &'static str = "careless";
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = ();
@@ -78,9 +93,19 @@ impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
         0.0
     }
 
-    async fn run<F: Messages + Rendezvous>(f: &F, (): &()) -> Op {
-        if EXPOSES && f.rank() == Rank(0) {
-            f.expose(Rank(1), 0, Span::heap(0, 8)).await?;
+    async fn run<F: Rma + Rendezvous>(f: &F, (): &()) -> Op {
+        let peer = Rank(f.rank().0 ^ 1);
+        match (MISTAKE, f.rank()) {
+            (mistake::LEAVES_EXPOSED, Rank(0)) => f.expose(peer, 0, Span::heap(0, 8)).await?,
+            (mistake::FORGETS_PUT, Rank(0)) => {
+                let memory = f.reach(peer, Span::heap(0, LONG));
+                let _ = ManuallyDrop::new(f.put(&memory, 0, Span::source(0, LONG)));
+            }
+            (mistake::FORGETS_GET, Rank(1)) => {
+                let memory = f.reach(peer, Span::heap(0, LONG));
+                let _ = ManuallyDrop::new(f.get(&memory, 0, Span::target(0, LONG)));
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -100,9 +125,10 @@ fn pes_stay_together_under_a_nonwaiting_barrier() {
     let left = AtomicU32::new(0);
     let run = Job::threads(2).run(|pe| {
         let world = pe.world();
-        world
-            .algorithms()
-            .force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        world.algorithms().force_with::<Careless<{ mistake::WAITS_FOR_NONE }>>(
+            Collective::Barrier,
+            Candidate::new("careless"),
+        );
         if world.rank() == Rank(1) {
             sleep(Duration::from_millis(50));
             assert!(left.load(SeqCst) <= 64);
@@ -124,9 +150,10 @@ fn outside_barrier_makes_no_team() {
 
     let made = Job::threads(3).run(|pe| {
         let world = pe.world();
-        world
-            .algorithms()
-            .force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        world.algorithms().force_with::<Careless<{ mistake::WAITS_FOR_NONE }>>(
+            Collective::Barrier,
+            Candidate::new("careless"),
+        );
         let members = [Rank(0), Rank(1), Rank(2)];
         let members = if world.rank() == Rank(1) { &members[..2] } else { &members };
         world.subset(members).map(|team| team.map(|team| team.size()))
@@ -140,46 +167,15 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
 
     let failed = Job::threads(2).run(|pe| {
         let world = pe.world();
-        world
-            .algorithms()
-            .force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
+        world.algorithms().force_with::<Careless<{ mistake::LEAVES_EXPOSED }>>(
+            Collective::Barrier,
+            Candidate::new("careless"),
+        );
         world.barrier()?;
         world.barrier()
     });
     let Err(Error::PeFailed { rank: Rank(0), reason }) = failed else { panic!("{failed:?}") };
     assert_eq!(reason, "left a call while its buffers were exposed");
-}
-
-/// A broadcast whose root puts its data, or whose other PE gets it, and forgets the future.
-struct Forgetful<const GETS: bool>;
-
-/// Long enough to be moved from memory to memory.
-const LONG: usize = 32 << 10;
-
-impl<const GETS: bool> Algorithm for Forgetful<GETS> {
-    const NAME: &'static str = "forgetful";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = ();
-
-    fn schedule(_: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
-        Self::check(candidate)
-    }
-
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        0.0
-    }
-
-    async fn run<F: Rma>(f: &F, (): &()) -> Op {
-        let peer = Rank(1 - f.rank().0);
-        let memory = f.reach(peer, Span::heap(0, LONG));
-        if !GETS && f.rank() == Rank(0) {
-            let _ = ManuallyDrop::new(f.put(&memory, 0, Span::source(0, LONG)));
-        }
-        if GETS && f.rank() == Rank(1) {
-            let _ = ManuallyDrop::new(f.get(&memory, 0, Span::target(0, LONG)));
-        }
-        Ok(())
-    }
 }
 
 /// The data of a call is the program's again when the call returns.
@@ -188,18 +184,20 @@ fn forgotten_transfers_are_reported() {
     use consort::{Error, Job, JobBuilder, tune::Collective};
     use consort_fabric::Nodes;
 
-    fn failed<const GETS: bool>(pes: JobBuilder) -> Error {
+    fn failed<const MISTAKE: u8>(pes: JobBuilder) -> Error {
         let ended = pes.run(|pe| {
             let world = pe.world();
-            let candidate = Candidate::new("forgetful");
-            world.algorithms().force_with::<Forgetful<GETS>>(Collective::Broadcast, candidate);
+            let candidate = Candidate::new("careless");
+            world.algorithms().force_with::<Careless<MISTAKE>>(Collective::Broadcast, candidate);
             world.in_place(&mut vec![7_u8; LONG]).broadcast(Rank(0))?;
             world.barrier()
         });
         ended.expect_err("a future was forgotten")
     }
     let pes = || Job::threads(2).loopback([Nodes::Blocks(1); 2], 1);
-    for (error, culprit) in [(failed::<false>(pes()), 0), (failed::<true>(pes()), 1)] {
+    let put = failed::<{ mistake::FORGETS_PUT }>(pes());
+    let get = failed::<{ mistake::FORGETS_GET }>(pes());
+    for (error, culprit) in [(put, 0), (get, 1)] {
         let Error::PeFailed { rank, reason } = error else { panic!("{error:?}") };
         assert_eq!(rank, Rank(culprit));
         assert_eq!(reason, "its algorithm forgot a put or a get that had not ended");
