@@ -77,7 +77,7 @@ impl CallView<'_> {
     #[cold]
     pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) -> RmaFuture<'_> {
         let (owner, place, at) = self.place_of(remote, at, source.bytes);
-        self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+        self.marks.store(self.marks.load(Relaxed) | UNSENT, Relaxed);
         // SAFETY: the source belongs to the call until the put has ended or is dropped.
         match unsafe { owner.put(place, at, source) } {
             Some(transfer) => self.begun(Pending::Transfer(transfer)),
@@ -124,7 +124,7 @@ impl CallView<'_> {
     #[cold]
     pub(super) fn detach_far(&self, remote: &Remote) {
         self.owner_of(remote).detach(self.group.number(), remote.owner, remote.position);
-        self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+        self.marks.store(self.marks.load(Relaxed) | UNSENT, Relaxed);
     }
 }
 
@@ -181,14 +181,14 @@ struct UnderWay<'f>(&'f CallView<'f>);
 
 impl<'f> UnderWay<'f> {
     fn count(call: &'f CallView<'f>) -> Self {
-        call.exposed.fetch_add(UNDER_WAY, Relaxed);
+        call.marks.fetch_add(UNDER_WAY, Relaxed);
         Self(call)
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.exposed.fetch_sub(UNDER_WAY, Relaxed);
+        self.0.marks.fetch_sub(UNDER_WAY, Relaxed);
     }
 }
 

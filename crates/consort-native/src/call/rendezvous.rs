@@ -65,7 +65,7 @@ impl CallView<'_> {
     /// exposed a buffer of this kind.
     #[inline(always)]
     fn publish_exposure(&self, to: Rank, exposure: u32, mark: u32, write: impl FnOnce(&Line)) {
-        self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
+        self.marks.store(self.marks.load(Relaxed) | mark, Relaxed);
         // Only this function writes such lines, and it rewrites a line only after the peer has
         // detached the previous exposure. So the peer always reads a complete exposure.
         let line_at = self.group.exposure_at(to, self.rank, self.position, exposure);
@@ -88,7 +88,7 @@ impl CallView<'_> {
     /// accesses to end.
     #[cold]
     fn end_exposures(&self) {
-        if self.exposed.load(Relaxed) >= UNDER_WAY {
+        if self.marks.load(Relaxed) >= UNDER_WAY {
             self.job.end_forgotten(self.group.in_world(self.rank));
         }
         let exposed = self.group.exposed(self.position);
@@ -171,7 +171,7 @@ impl CallView<'_> {
     ) -> Result<(Memory, StagedBlock), Box<MemoryError>> {
         if let Some(place) = self.in_own_heap(span) {
             if span.place == Place::Target {
-                self.exposed.store(self.exposed.load(Relaxed) | TARGET, Relaxed);
+                self.marks.store(self.marks.load(Relaxed) | TARGET, Relaxed);
             }
             return Ok(place);
         }
@@ -197,7 +197,7 @@ impl CallView<'_> {
         let staged = staging.stage(self.call_key(), whole)?;
         Self::staged_memory(&staged).stage_from(private);
         if is_target {
-            self.exposed.store(self.exposed.load(Relaxed) | STAGED, Relaxed);
+            self.marks.store(self.marks.load(Relaxed) | STAGED, Relaxed);
         }
         Ok(staged)
     }
@@ -247,7 +247,7 @@ impl CallView<'_> {
     #[inline(never)]
     pub(super) fn exposed_target(&self) -> (*mut u8, usize, Option<SharedExtent>) {
         let Buffer { at, bytes, .. } = self.operands.target;
-        if self.exposed.load(Relaxed) & STAGED == 0 {
+        if self.marks.load(Relaxed) & STAGED == 0 {
             // Peers of other processes know a target in the heap only as a part of the heap.
             let own = self.staging().map(|_| self.group.in_world(self.rank));
             let is_in_heap = own.is_some_and(|own| self.job.heap_block(own, at, bytes).is_some());
@@ -265,7 +265,7 @@ impl CallView<'_> {
     /// successfully.
     #[cold]
     fn unstage(&self, staging: &Staging, are_detached: bool) {
-        self.exposed.store(self.exposed.load(Relaxed) & !STAGED, Relaxed);
+        self.marks.store(self.marks.load(Relaxed) & !STAGED, Relaxed);
         staging.release(self.call_key(), |staged| {
             if are_detached {
                 self.resolve(staged.span).copy_from(Self::staged_memory(staged));
@@ -277,7 +277,7 @@ impl CallView<'_> {
 impl Drop for CallView<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.exposed.load(Relaxed) != 0 {
+        if self.marks.load(Relaxed) != 0 {
             self.end_exposures();
         }
     }

@@ -54,7 +54,7 @@ impl CallView<'_> {
     /// PEs are near.
     #[inline(always)]
     fn fence_future(&self) -> RmaFuture<'_> {
-        if self.exposed.load(Relaxed) & UNSENT != 0 {
+        if self.marks.load(Relaxed) & UNSENT != 0 {
             return self.fence_far();
         }
         RmaFuture::Now(Ok(()))

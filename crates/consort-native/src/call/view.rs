@@ -35,10 +35,10 @@ pub struct CallView<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// What the end of the call has to look at: the kinds of buffers that this PE has exposed, a sum
-    /// of `SOURCE`, `TARGET`, `SYMMETRIC` and `STAGED`; `UNSENT`; and `UNDER_WAY` for each operation
-    /// on far memory that has not ended.
-    pub(super) exposed: AtomicU32,
+    /// What this PE has done in the call and must check when the call ends. A sum of the kinds of
+    /// exposed buffers (`SOURCE`, `TARGET`, `SYMMETRIC`, `STAGED`), `UNSENT`, and an `UNDER_WAY` for
+    /// each operation on far memory that has not ended.
+    pub(super) marks: AtomicU32,
     /// The number of receives that have begun but not ended.
     pub(super) receiving: AtomicUsize,
     /// Whether an operation drives the call.
@@ -92,7 +92,7 @@ impl<'c> CallView<'c> {
             word,
             scratch,
             operands,
-            exposed: AtomicU32::new(0),
+            marks: AtomicU32::new(0),
             receiving: AtomicUsize::new(0),
             is_nonblocking: false,
             watched: AtomicUsize::new(NO_WORD),
@@ -299,7 +299,7 @@ impl<'c> CallView<'c> {
     #[inline(never)]
     fn notify_now(&self, to: Rank, at: usize, words: usize) {
         if self.group.notify(to, at, words) {
-            self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+            self.marks.store(self.marks.load(Relaxed) | UNSENT, Relaxed);
         }
     }
 
@@ -321,7 +321,7 @@ impl<'c> CallView<'c> {
             }
             Place::Target => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.target;
-                let is_exposed = || self.exposed.load(Relaxed) & (TARGET | STAGED) != 0;
+                let is_exposed = || self.marks.load(Relaxed) & (TARGET | STAGED) != 0;
                 if !symmetric && is_exposed() {
                     self.exposed_target()
                 } else {
