@@ -27,9 +27,9 @@ static int agree(int begins)
     return !(any[0] && any[1]);
 }
 
-/* Ends all processes, with this status. Waits before that: MPICH's launcher forwards no text that
- * it has not read when a process aborts, so the reason would be lost now and then. */
-static void end_all(int status)
+/* Ends all processes, with this status. Waits first: MPICH's launcher drops text that it has not
+ * read when a process aborts, so the reason was sometimes lost. */
+void consort_mpi_abort(int status)
 {
     struct timespec tenth = {0, 100000000};
     is_over = 1;
@@ -51,7 +51,7 @@ static void finish(void)
     if (all != MPI_COMM_NULL || !agree(0)) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         fprintf(stderr, "consort: process %d exits before the end of its program\n", rank);
-        end_all(1);
+        consort_mpi_abort(1);
     }
     MPI_Finalize();
 }
@@ -355,18 +355,12 @@ int consort_mpi_test(void *request, int *is_done)
     return 0;
 }
 
-/* Ends all processes, with this status. */
-void consort_mpi_abort(int status)
-{
-    end_all(status);
-}
-
 /* Ends a job, together with all processes. After a failure, prints the reason and ends all. */
 int consort_mpi_close(const char *failed_by)
 {
     if (failed_by) {
         fprintf(stderr, "consort: %s\n", failed_by);
-        end_all(1);
+        consort_mpi_abort(1);
         return 1;
     }
     if (leaders != MPI_COMM_NULL && failed(MPI_Comm_free(&leaders)))
