@@ -88,7 +88,7 @@ impl<T: Element> Area<'_, T> {
     pub(super) fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
         let (pe, at) = (self.pe(pe)?, self.at(index, 1)?);
         let address = self.one_sided.address(pe, at, size_of::<T>());
-        let needs = "addresses are of memory of PEs that share it";
+        let needs = "an address needs PEs that share memory";
         address.map(<*mut u8>::cast).ok_or_else(|| CallError::NeedsSharedMemory(needs).into())
     }
 
