@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _consort
 from ._pe_thread import PeThread, reason_of
 from ._team import Team
 
-_Result = TypeVar("_Result")
-_Words = ParamSpec("_Words")
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 
 class Attachment:
@@ -26,10 +26,9 @@ class Attachment:
     ...     int(attached.team.all_reduce(7))
     7
 
-    A separate thread makes the calls, so any thread of this process may use the team; calls of
-    several threads wait for each other. Handing a call to it takes time, so short calls are slower
-    than in `attach`; `run` hands over several calls at once. Nonblocking calls progress while the
-    program does something else. Ctrl-C raises `KeyboardInterrupt` in a call that waits.
+    Any thread of this process may use the team; calls of several threads wait for each other.
+    Nonblocking calls progress while the program does something else. Ctrl-C raises
+    `KeyboardInterrupt` in a call that waits.
 
     `close` waits until all processes have closed theirs; so does the end of the interpreter. At the
     end of a `with` statement that raises an exception, and when an exception ends the interpreter,
@@ -45,34 +44,18 @@ class Attachment:
         size: int | None = None,
         name: str | None = None,
         *,
+        address: str | None = None,
+        descriptor: FileDescriptorLike | None = None,
         all_gather: Callable[[bytes], Iterable[bytes]] | None = None,
         timeout: float = 60.0,
     ) -> None:
-        self._thread = PeThread(rank, size, name, all_gather, timeout)
+        self._thread = PeThread(rank, size, name, all_gather, timeout, address, descriptor)
         self._team = Team(cast(_consort.Team, _Remote(self._thread, self._thread.native)))
 
     @property
     def team(self) -> Team:
         """The team of all PEs of the job. After `close`, its calls raise an error."""
         return self._team
-
-    def run(
-        self,
-        function: Callable[Concatenate[Team, _Words], _Result],
-        *args: _Words.args,
-        **kwargs: _Words.kwargs,
-    ) -> _Result:
-        """Runs `function(team, ...)` on the thread that makes the calls, and returns its result.
-
-        >>> import os, consort
-        >>> def mean(team, value):
-        ...     return team.all_reduce(value) / team.all_reduce(1)
-        >>> with consort.Attachment(0, 1, name=f"alone-{os.getpid()}") as attached:
-        ...     float(attached.run(mean, 3.0))
-        3.0
-        """
-        team = Team(self._thread.native)
-        return self._thread.call(lambda: function(team, *args, **kwargs))
 
     def close(self) -> None:
         """Leaves the job, and waits until all its PEs have. Calling it again does nothing.

@@ -1,4 +1,4 @@
-"""A thread that runs the PE of this process, and makes the calls that other threads ask for."""
+"""The PE of this process, whose calls any thread makes, or asks a thread of its own to make."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.util import Finalize
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _consort
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 _Result = TypeVar("_Result")
 
@@ -29,7 +32,7 @@ class PeThread:
     """The thread of a PE, which lives until it is closed.
 
     Other threads post tasks, which it runs in their order. Between them it polls what they have
-    left pending.
+    left pending. If there are no tasks, another thread makes a call itself, which is faster.
     """
 
     def __init__(
@@ -39,18 +42,25 @@ class PeThread:
         name: str | None,
         all_gather: Callable[[bytes], Iterable[bytes]] | None,
         timeout: float,
+        address: str | None = None,
+        descriptor: FileDescriptorLike | None = None,
     ) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         #: Functions of the PE's thread that return whether something is complete.
         self._polls: list[Callable[[], bool]] = []
+        #: The number of tasks that are not done.
+        self._waiting = 0
         self._is_closed = False
         self._lock = threading.Lock()
+        #: Held by a thread that makes a call itself.
+        self._turn = threading.Lock()
         self._process = os.getpid()
         self._begun: Future[_consort.Team] = Future()
         self._ended: Future[None] = Future()
         # `multiprocessing` calls it at the end of the interpreter, and of its own processes.
         self._at_exit = Finalize(None, self._exit, exitpriority=10)
-        attach = partial(_consort.attach, self._serve, (), rank, size, name, all_gather, timeout)
+        ways = (name, address, descriptor, all_gather)
+        attach = partial(_consort.attach, self._serve, (), rank, size, *ways, timeout)
         self._thread = threading.Thread(target=self._run, args=(attach,), name="PE", daemon=True)
         self._thread.start()
         try:
@@ -77,6 +87,8 @@ class PeThread:
         while (task := self._next()) is not None:
             task()
             del task  # with what it refers to
+            with self._lock:
+                self._waiting -= 1
 
     def _next(self) -> Callable[[], None] | None:
         """Waits for the next task, and polls meanwhile what is pending."""
@@ -95,8 +107,11 @@ class PeThread:
         return self._tasks.get()
 
     def poll(self, is_complete: Callable[[], bool]) -> None:
-        """Polls `is_complete`, on this thread, until it returns true. It raises no exception."""
-        self._polls.append(is_complete)
+        """Polls on the PE's thread until `is_complete`, which raises no exception, is true."""
+        if self.is_current():
+            self._polls.append(is_complete)
+        else:
+            self.post(lambda: self._polls.append(is_complete))
 
     def post(self, task: Callable[[], None]) -> None:
         """Runs a task, which raises no exception, on the PE's thread.
@@ -109,12 +124,40 @@ class PeThread:
         with self._lock:
             if self._is_closed:
                 raise _consort.Error(_CLOSED)
+            self._waiting += 1
             self._tasks.put(task)
 
+    def take_turn(self) -> bool:
+        """Gives the PE to the caller until `end_turn`, if no task waits and nobody else has it.
+
+        Raises:
+            Error: as `post`.
+        """
+        if os.getpid() != self._process:
+            raise _consort.Error(_FORKED)
+        if not self._turn.acquire(blocking=False):
+            return False
+        with self._lock:
+            is_closed, is_free = self._is_closed, self._waiting == 0
+        if is_closed or not is_free:
+            self._turn.release()
+        if is_closed:
+            raise _consort.Error(_CLOSED)
+        return is_free
+
+    def end_turn(self) -> None:
+        """Gives the PE back after `take_turn`."""
+        self._turn.release()
+
     def call(self, function: Callable[..., _Result], *args: Any) -> _Result:
-        """Calls a function on the PE's thread, and returns its result."""
+        """Calls a function, on this thread if it can be, and returns its result."""
         if self.is_current():
             return function(*args)
+        if self.take_turn():
+            try:
+                return function(*args)
+            finally:
+                self.end_turn()
         future: Future[_Result] = Future()
         self.post(partial(_fill, future, function, args))
         try:

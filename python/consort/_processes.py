@@ -14,10 +14,13 @@ import traceback
 from collections.abc import Callable, Container, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _consort
 from ._team import Team
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 _Result = TypeVar("_Result")
 
@@ -35,6 +38,8 @@ def attach(
     name: str | None = None,
     args: Iterable[Any] = (),
     *,
+    address: str | None = None,
+    descriptor: FileDescriptorLike | None = None,
     all_gather: Callable[[bytes], Iterable[bytes]] | None = None,
     timeout: float = 60.0,
 ) -> _Result:
@@ -50,8 +55,18 @@ def attach(
     7
 
     Without rank, size and name, the variables of `torchrun` or Slurm's `srun` say them. Instead of
-    a name, `all_gather` may exchange bytes: it gets those of this process, and returns those of all
-    processes, such as `allgather` of an mpi4py communicator.
+    a name, the processes may use one of these:
+
+    - `address`, a TCP address of this machine, such as "127.0.0.1:29500": the first process listens
+      there while the job runs. Processes of other users and machines are turned away.
+    - `descriptor`, a pipe, socket or file that all have inherited and no other job has, or its
+      number. The processes do not read it or write it.
+    - `all_gather`, a function that gets the bytes of this process, and returns those of all
+      processes, such as `allgather` of an mpi4py communicator.
+
+    >>> receiver, sender = os.pipe()  # before other processes are forked
+    >>> attach(lambda team: int(team.all_reduce(7)), 0, 1, descriptor=receiver)
+    7
 
     The processes wait until all have come, for at most `timeout` seconds; `all_gather` limits its
     own time. Then they watch each other: if one is killed or raises an exception, the calls of the
@@ -65,7 +80,8 @@ def attach(
     wait for each other, it takes a second Ctrl-C.
 
     Raises:
-        ValueError: if the rank or the size is invalid, or if they are missing.
+        ValueError: if the rank or the size is invalid, or if they are missing, or if several ways
+            to meet are given.
         Error: if the processes do not become one job. The message says why.
         PeFailed: if another process has failed.
         Mismatched: if PEs make different calls, or wait for each other.
@@ -77,8 +93,8 @@ def attach(
         return function(Team(native), *words)
 
     words = tuple(args)
-    place = (rank, size, name, all_gather, timeout)
-    result: _Result = _consort.attach(program, words, *place, False)
+    ways = (name, address, descriptor, all_gather)
+    result: _Result = _consort.attach(program, words, rank, size, *ways, timeout, False)
     return result
 
 

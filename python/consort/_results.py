@@ -180,8 +180,8 @@ def _check_version(found: dict[str, Any], place: str) -> None:
     written = context.get("version") if isinstance(context, dict) else None
     if written is not None and _series(written) != _series(VERSION):
         raise ResultsError(
-            f"{place}: Consort {written} wrote this, but this package is version {VERSION}: use the "
-            f"package of Consort {written}"
+            f"{place}: Consort {written} wrote this, but this package is version {VERSION}: use "
+            f"the package of Consort {written}"
         )
 
 

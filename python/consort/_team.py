@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from . import _consort
 from ._arrays import blocks, given, result, target, writable
 from ._memory import Memory
+from ._objects import Pickled, pickled, unpickled, unsent
 from ._request import Request
 
 #: The maximum number of axes of an array.
@@ -37,6 +40,9 @@ class Team:
     "xor". bool has no "sum" and no "product", and complex numbers have no "min" and no "max".
     Integers wrap around, and "min" and "max" prefer numbers to NaN. Sums and products of float16
     and bfloat16 are computed in float32 and rounded once.
+
+    The calls whose names end in `object` or `objects` take any object that `pickle` can copy. They
+    are slower than those on arrays.
 
     During a call, nothing else may change its arrays. Calls of other PEs that would change them
     raise an error, but other threads of the program are not stopped.
@@ -332,6 +338,92 @@ class Team:
         like = np.empty(0, np.dtype(dtype))
         return Request(self._native.start_receive(source, like, math.prod(axes)), axes, True)
 
+    def broadcast_object(self, value: Any = None, root: int = 0) -> Any:
+        """Returns the root's object on all PEs: on the root itself, and elsewhere a copy.
+
+        >>> import consort
+        >>> def program(team):
+        ...     return team.broadcast_object({"seed": 7} if team.rank == 0 else None)
+        >>> consort.launch(program, pes=2)
+        [{'seed': 7}, {'seed': 7}]
+
+        In all calls on objects, `pickle` makes the copies, also between threads. If it cannot copy
+        an object, the PE that has the object raises `TypeError`, and each PE that should receive
+        it raises `Error` with the same text. Then the call is over, and all PEs may make others.
+        In `send_object`, the receiver still waits for an object. If a PE cannot unpickle an object,
+        for instance because it cannot import its class, only this PE raises an exception.
+        """
+        if self.rank != root:
+            return unpickled(self._native.broadcast_bytes(b"", root))
+        data, refused = pickled(value, self.rank)
+        self._native.broadcast_bytes(data, root)
+        if refused is not None:
+            raise refused
+        return value
+
+    def gather_objects(self, value: Any, root: int = 0) -> list[Any] | None:
+        """Returns copies of the objects of all PEs, by rank, on the root; others get None.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.gather_objects("ab" * team.rank), pes=3)
+        [['', 'ab', 'abab'], None, None]
+        """
+        return self._gathered(value, root)
+
+    def all_gather_objects(self, value: Any) -> list[Any]:
+        """Returns copies of the objects of all PEs, by rank, on all PEs.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.all_gather_objects((team.rank, "x")), pes=2)[1]
+        [(0, 'x'), (1, 'x')]
+        """
+        return self._gathered(value, None) or []
+
+    def scatter_objects(self, values: Iterable[Any] | None = None, root: int = 0) -> Any:
+        """Returns a copy of this PE's object. The root passes one object for each PE.
+
+        >>> import consort
+        >>> def program(team):
+        ...     return team.scatter_objects(["a", 2, None] if team.rank == 0 else None)
+        >>> consort.launch(program, pes=3)
+        ['a', 2, None]
+        """
+        if self.rank != root:
+            return unpickled(self._native.scatter_bytes(b"", [], root))
+        try:
+            each = self._pickled_for_each(values)
+        except Exception as error:  # any one, because iterating may raise it
+            each = [(unsent(f"PE {root} scatters nothing: {error}"), error)] * self.size
+        parts = [data for data, _ in each]
+        own = self._native.scatter_bytes(b"".join(parts), [len(data) for data in parts], root)
+        for _, refused in each:
+            if refused is not None:
+                raise refused
+        return unpickled(own)
+
+    def send_object(self, value: Any, to: int) -> None:
+        """Sends a copy of an object to PE `to`, which calls `receive_object`.
+
+        Messages of `send` and `send_object` to one PE arrive in order. Like `send`, it does not
+        wait if the pickled object has at most 64 KiB, but an object counts as two messages.
+
+        >>> import consort
+        >>> def program(team):
+        ...     if team.rank == 0:
+        ...         return team.send_object({"lr": 0.1}, to=1)
+        ...     return team.receive_object(source=0)
+        >>> consort.launch(program, pes=2)
+        [None, {'lr': 0.1}]
+        """
+        data, refused = pickled(value, self.rank)
+        if refused is not None:
+            raise refused
+        self._native.send_bytes(data, to)
+
+    def receive_object(self, source: int) -> Any:
+        """Returns a copy of the object that PE `source` sends by `send_object`."""
+        return unpickled(self._native.receive_bytes(source))
+
     def progress(self) -> None:
         """Progresses the calls that this PE has started, without waiting."""
         self._native.progress()
@@ -389,6 +481,29 @@ class Team:
             self._native.collective(call, source, None, None, root)
         else:
             self._native.collective(call, None, received, None, root)
+
+    def _pickled_for_each(self, values: Iterable[Any] | None) -> list[Pickled]:
+        """Returns the bytes of an object for each PE, or why it cannot be pickled."""
+        if values is None:
+            raise TypeError("the root of a scatter must pass an object for each PE")
+        each = [pickled(value, self.rank) for value in values]
+        if len(each) != self.size:
+            raise ValueError(
+                f"the root of a scatter among {self.size} PEs passes {len(each)} objects: pass one "
+                "for each PE"
+            )
+        return each
+
+    def _gathered(self, value: Any, root: int | None) -> list[Any] | None:
+        """Returns the objects of all PEs on the root, or on all PEs if there is none."""
+        data, refused = pickled(value, self.rank)
+        gathered = self._native.gather_bytes(data, root)
+        if refused is not None:
+            raise refused
+        if gathered is None:
+            return None
+        whole, ends = gathered
+        return [unpickled(whole[first:end]) for first, end in pairwise([0, *ends])]
 
     def _combined(self, call: str, array: ArrayLike, op: str, out: np.ndarray | None) -> Any:
         source, was_array = given(array)

@@ -5,7 +5,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
     arrays::{Data, Read, Takes, Written, check_apart, for_type_of, no_operator},
-    running::call,
+    dispatch::call,
 };
 
 /// A collective, its operator by name, and its root.

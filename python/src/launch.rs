@@ -29,6 +29,7 @@ use pyo3::{
 
 use crate::{
     errors::{self, exception},
+    lent,
     running::Running,
     team::Team,
 };
@@ -109,7 +110,7 @@ pub(crate) fn run_job(
     let (send, mut receive) = sync_channel(1);
     let launched = Arc::clone(&program);
     let launching = move || {
-        let ended = launched.run(job);
+        let ended = launched.run(job, false);
         // The caller may have stopped waiting.
         drop(send.send(ended));
     };
@@ -140,8 +141,8 @@ pub(crate) fn run_job(
     program.outcome(py, ended, pes)
 }
 
-/// As [`run_job`], for a job whose only PE in this process runs on the calling thread. Signals are
-/// left to the main thread.
+/// As [`run_job`], for a job whose only PE in this process runs on the calling thread, which lends
+/// it to the other threads. Signals are left to the main thread.
 pub(crate) fn run_job_here(
     job: JobBuilder,
     pes: usize,
@@ -150,7 +151,7 @@ pub(crate) fn run_job_here(
 ) -> PyResult<Vec<Py<PyAny>>> {
     let py = function.py();
     let program = Program::new(function, arguments);
-    let ended = py.detach(|| program.run(job));
+    let ended = py.detach(|| program.run(job, true));
     program.outcome(py, ended, pes)
 }
 
@@ -169,16 +170,23 @@ impl Program {
     }
 
     /// Runs the PEs of this process, and waits until those of all processes have ended.
-    fn run(&self, job: JobBuilder) -> Result<Results<Py<PyAny>>, Cause> {
-        job.named("consort")
-            .try_run(|pe| Running::run(self.launch, pe, || self.run_as(pe.world().rank())))
+    fn run(&self, job: JobBuilder, lends: bool) -> Result<Results<Py<PyAny>>, Cause> {
+        job.named("consort").try_run(|pe| {
+            let rank = pe.world().rank();
+            let program = || self.run_as(rank);
+            if lends {
+                lent::run(self.launch, pe, program)
+            } else {
+                Running::run(self.launch, pe, program)
+            }
+        })
     }
 
     /// Runs the function as one PE.
     fn run_as(&self, rank: Rank) -> Result<Py<PyAny>, Cause> {
         Python::attach(|py| {
             let mut thread = None;
-            let returned = Team::world(self.launch).and_then(|team| {
+            let returned = Team::world(py, self.launch).and_then(|team| {
                 let number =
                     py.import(intern!(py, "threading"))?.call_method0("get_ident")?.extract()?;
                 thread = Some(number);

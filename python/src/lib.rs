@@ -5,11 +5,14 @@
 //! | `launch` | runs a function on PEs, and ends them if one fails or the user presses Ctrl-C |
 //! | `attach` | runs a function on this process as a PE of a job of processes |
 //! | `running` | the PE of a thread, its teams and its pending calls |
+//! | `lent` | PEs of attached processes, whose calls any thread makes |
+//! | `dispatch` | finds the PE for a call |
 //! | `team` | the Python class of a team |
 //! | `arrays` | the Rust type of an array, and a borrow of its memory for a call |
 //! | `calls` | collectives on that memory |
 //! | `requests` | nonblocking collectives, which own their data |
 //! | `messages` | messages from one PE to another |
+//! | `objects` | both on byte strings: pickled objects |
 //! | `memory` | symmetric memory |
 //! | `errors` | converts the library's errors to exceptions |
 //!
@@ -20,10 +23,13 @@
 mod arrays;
 mod attach;
 mod calls;
+mod dispatch;
 mod errors;
 mod launch;
+mod lent;
 mod memory;
 mod messages;
+mod objects;
 mod requests;
 mod running;
 mod team;

@@ -4,13 +4,14 @@
 use std::{any::Any, ptr, sync::Arc};
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use consort::{Rank, Symmetric};
+use consort::{Rank, Symmetric, bindings};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
 use crate::{
     arrays::{Data, Read, Written, for_type_of},
+    dispatch::{call, forget},
     errors::rank,
-    running::{Allocation, call, here},
+    running::{Allocation, Dropped},
 };
 
 impl<T: Data> Allocation for Symmetric<T> {
@@ -27,7 +28,7 @@ impl<T: Data> Allocation for Symmetric<T> {
     }
 
     fn keep(&self) -> Arc<dyn Any + Send + Sync> {
-        Symmetric::keep(self)
+        bindings::keep(self)
     }
 
     fn fence(&self) -> consort::Result<()> {
@@ -209,12 +210,6 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // A thread that is not the PE has no memory to free.
-        drop(here(self.launch, |running| {
-            let memory =
-                running.memory.try_borrow_mut().ok().and_then(|mut all| all[self.index].take());
-            drop(memory);
-            Ok(())
-        }));
+        forget(self.launch, Dropped::Memory(self.index));
     }
 }

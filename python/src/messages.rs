@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use crate::{
     arrays::{Data, Read, Written, check_apart, for_type_of},
+    dispatch::call,
     requests::{Request, keep},
-    running::call,
 };
 
 /// A PE, and the array that is sent to it or received from it.

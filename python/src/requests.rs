@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use crate::{
     arrays::{Data, Read, Takes, array_of, for_type_of, no_operator},
     calls::Call,
+    dispatch::{call, forget},
     errors::exception,
-    running::{Pending, Result, Running, call, here},
+    running::{Dropped, Pending, Result, Running},
 };
 
 impl<T: Data> Result for Vec<T> {
@@ -108,13 +109,7 @@ impl Drop for Request {
         if *self.is_taken.get_mut() {
             return;
         }
-        // The call continues. A thread that is not the PE has no place to free.
-        drop(here(self.launch, |running| {
-            let request =
-                running.requests.try_borrow_mut().ok().and_then(|mut all| all[self.index].take());
-            drop(request);
-            Ok(())
-        }));
+        forget(self.launch, Dropped::Request(self.index));
     }
 }
 

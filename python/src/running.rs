@@ -2,14 +2,12 @@
 //!
 //! Teams, requests and symmetric memory stay on the PE's thread. Python objects do not. So a Python
 //! object has two numbers: that of its launch, and its index here. The thread that uses it looks up
-//! both. On another thread, or after the launch, they are invalid.
+//! both (`dispatch`). On a thread that may not run the PE, or after the launch, they are invalid.
 
 use std::{any::Any, cell::RefCell, rc::Rc, sync::Arc};
 
-use consort::{Pe, Rank, Team};
+use consort::{Pe, Rank, Team, bindings::failing};
 use pyo3::prelude::*;
-
-use crate::errors::{Error, exception};
 
 /// A pending call.
 pub(crate) trait Pending {
@@ -72,51 +70,47 @@ impl Drop for Leaves {
 }
 
 impl Running {
-    /// Runs a program on this thread, as a PE of this launch.
-    pub(crate) fn run<R>(launch: u64, pe: &Pe, program: impl FnOnce() -> R) -> R {
-        let running = Self {
+    /// Returns the state of a PE at the beginning of its program.
+    pub(crate) fn new(launch: u64, pe: &Pe) -> Self {
+        Self {
             launch,
-            fail: Arc::new(pe.failing()),
+            fail: Arc::new(failing(pe)),
             teams: RefCell::new(vec![pe.world().clone()]),
             requests: RefCell::default(),
             memory: RefCell::default(),
-        };
-        HERE.set(Some(Rc::new(running)));
+        }
+    }
+
+    /// Runs a program on this thread, as a PE of this launch.
+    pub(crate) fn run<R>(launch: u64, pe: &Pe, program: impl FnOnce() -> R) -> R {
+        HERE.set(Some(Rc::new(Self::new(launch, pe))));
         let _leaves = Leaves;
         program()
     }
 }
 
-/// Calls `access` with the PE that this thread runs.
-///
-/// # Errors
-/// If the thread runs no PE of this launch, or if `access` fails.
-pub(crate) fn here<R>(launch: u64, access: impl FnOnce(&Running) -> PyResult<R>) -> PyResult<R> {
-    let running = HERE.with_borrow(Option::clone);
-    match running.filter(|running| running.launch == launch) {
-        Some(running) => access(&running),
-        None => Err(Error::new_err(
-            "only a PE's thread may use the PE's teams, requests and symmetric memory, and not \
-             after launch() or attach() has returned",
-        )),
+/// An entry of a PE's state whose Python object is gone.
+pub(crate) enum Dropped {
+    Request(usize),
+    Memory(usize),
+}
+
+impl Dropped {
+    /// Drops the entry of this PE.
+    pub(crate) fn drop_in(self, running: &Running) {
+        match self {
+            Self::Request(index) => drop(taken(&running.requests, index)),
+            Self::Memory(index) => drop(taken(&running.memory, index)),
+        }
     }
 }
 
-/// Makes a call of a team of this thread, with the interpreter's lock released.
-///
-/// # Errors
-/// Those of [`here`], and those of the call.
-pub(crate) fn call<R: Send>(
-    py: Python<'_>,
-    launch: u64,
-    team: usize,
-    make: impl FnOnce(&Team, &Running) -> consort::Result<R> + Send,
-) -> PyResult<R> {
-    let made = py.detach(|| {
-        here(launch, |running| {
-            let team = running.teams.borrow()[team].clone();
-            Ok(make(&team, running))
-        })
-    });
-    made?.map_err(|error| exception(&error))
+/// Takes an entry, unless its table is in use.
+fn taken<T>(all: &RefCell<Vec<Option<T>>>, index: usize) -> Option<T> {
+    all.try_borrow_mut().ok().and_then(|mut all| all[index].take())
+}
+
+/// Returns the PE that this thread runs, if it is of this launch.
+pub(crate) fn own(launch: u64) -> Option<Rc<Running>> {
+    HERE.with_borrow(Option::clone).filter(|running| running.launch == launch)
 }

@@ -1,16 +1,18 @@
 //! The Python class of a team: a number.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyAny};
 
 use crate::{
     calls::{self, Call},
+    dispatch::{call, with},
     errors::rank,
+    lent,
     memory::{self, Memory},
-    messages,
+    messages, objects,
     requests::{self, Request},
-    running::{Fail, call, here},
+    running::Fail,
 };
 
 /// A team, on one of its PEs.
@@ -29,15 +31,15 @@ pub(crate) struct Team {
 
 impl Team {
     /// Returns the team of all PEs of a launch.
-    pub(crate) fn world(launch: u64) -> PyResult<Self> {
-        Self::at(launch, 0)
+    pub(crate) fn world(py: Python<'_>, launch: u64) -> PyResult<Self> {
+        Self::at(py, launch, 0)
     }
 
-    fn at(launch: u64, index: usize) -> PyResult<Self> {
-        here(launch, |running| {
-            let team = running.teams.borrow()[index].clone();
+    fn at(py: Python<'_>, launch: u64, index: usize) -> PyResult<Self> {
+        with(py, launch, |running| {
+            let team = &running.teams.borrow()[index];
             let fail = Arc::clone(&running.fail);
-            Ok(Self { launch, index, rank: team.rank().0, size: team.size(), fail })
+            Self { launch, index, rank: team.rank().0, size: team.size(), fail }
         })
     }
 }
@@ -124,6 +126,51 @@ impl Team {
         messages::start_receive(py, (self.launch, self.index), with, length)
     }
 
+    /// Returns the root's bytes on all other PEs.
+    fn broadcast_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        root: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        objects::broadcast(py, (self.launch, self.index), data, rank(root, self.size)?)
+    }
+
+    /// Returns the bytes of all PEs on the root, or on all PEs if there is none, and where those of
+    /// each PE end.
+    #[pyo3(signature = (data, root))]
+    fn gather_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        root: Option<i64>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, Vec<usize>)>> {
+        let root = root.map(|root| rank(root, self.size)).transpose()?;
+        objects::gather(py, (self.launch, self.index), data, root)
+    }
+
+    /// Returns this PE's block of the root's bytes.
+    fn scatter_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        lengths: Vec<usize>,
+        root: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let root = rank(root, self.size)?;
+        objects::scatter(py, (self.launch, self.index), (data, &lengths), root)
+    }
+
+    /// Sends bytes to a PE.
+    fn send_bytes(&self, py: Python<'_>, data: &[u8], to: i64) -> PyResult<()> {
+        objects::send(py, (self.launch, self.index), data, rank(to, self.size)?)
+    }
+
+    /// Receives bytes from a PE.
+    fn receive_bytes<'py>(&self, py: Python<'py>, source: i64) -> PyResult<Bound<'py, PyAny>> {
+        objects::receive(py, (self.launch, self.index), rank(source, self.size)?)
+    }
+
     /// Progresses the pending calls.
     fn progress(&self, py: Python<'_>) -> PyResult<()> {
         call(py, self.launch, self.index, |team, _| team.progress())
@@ -147,12 +194,19 @@ impl Team {
             teams.push(part);
             Ok(Some(teams.len() - 1))
         })?;
-        index.map(|index| Self::at(self.launch, index)).transpose()
+        index.map(|index| Self::at(py, self.launch, index)).transpose()
     }
 
     /// Frees the team's memory.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         call(py, self.launch, self.index, |team, _| team.clone().free())
+    }
+
+    /// Limits the time of later calls of an attached process, or ends the limit. A call that takes
+    /// longer raises `TimeoutError`, and fails the job for this reason.
+    fn limit(&self, py: Python<'_>, seconds: Option<f64>, reason: String) {
+        let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        py.detach(|| lent::limit(self.launch, limit.map(|limit| (limit, reason))));
     }
 
     /// Fails the job for a reason, from any thread. A call that waits, on any PE, raises an error.

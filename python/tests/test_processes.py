@@ -1,5 +1,6 @@
 """PEs that are processes: those that something else has started, and those of `launch`."""
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 import consort
 
 FORK = multiprocessing.get_context("fork")
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -190,6 +192,60 @@ def test_processes_meet_by_a_function_that_exchanges_bytes():
         consort.attach(work, 0, 2, all_gather=fails)
 
 
+def new_address():
+    """Returns an address that no other test has: each process has its own of this machine."""
+    own = (os.getpid() + 1).to_bytes(3, "big")
+    return f"127.{own[0] | 64}.{own[1]}.{own[2]}:{20_000 + next(NUMBERS)}"
+
+
+def test_processes_meet_at_an_address():
+    address = new_address()
+    calls = [lambda rank=rank: consort.attach(work, rank, 3, address=address) for rank in range(3)]
+    assert outcomes(*calls) == [6, 6, 6]
+    assert outcomes(*calls) == [6, 6, 6], "the address is free again"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_meet_by_a_file_that_they_inherit(method):
+    receiver, sender = os.pipe()
+    numbers = [receiver, os.fdopen(os.dup(receiver), closefd=True)]
+    if method == "fork":
+        calls = [
+            lambda rank=rank: consort.attach(work, rank, 2, descriptor=numbers[rank])
+            for rank in range(2)
+        ]
+        assert outcomes(*calls) == [3, 3]
+    else:
+        text = (
+            "import sys, consort; rank, number = map(int, sys.argv[1:]);"
+            "add = lambda team: team.all_reduce(1);"
+            "print(consort.attach(add, rank, 2, descriptor=number))"
+        )
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-c", text, str(rank), str(receiver)],
+                pass_fds=[receiver],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(2)
+        ]
+        assert [one.communicate(timeout=100) for one in both] == [("2\n", "")] * 2
+    numbers[1].close()
+    for number in (receiver, sender):
+        os.close(number)
+
+
+def test_attachment_meets_in_each_way():
+    receiver, sender = os.pipe()
+    for way in ({"address": new_address()}, {"descriptor": receiver}):
+        with consort.Attachment(0, 1, **way) as attached:
+            assert work(attached.team) == 1
+    for number in (receiver, sender):
+        os.close(number)
+
+
 def test_process_can_be_a_pe_of_several_jobs(name):
     def outer(team):
         inner = consort.attach(work, team.rank, team.size, f"{name}-inner")
@@ -244,17 +300,34 @@ def test_process_that_ends_early_is_a_mismatch(name):
         assert str(error).startswith("PE 1 finished while PE 0 waits for it in barrier()")
 
 
-def test_sizes_that_differ_are_refused(name):
+@pytest.fixture(params=["name", "address", "descriptor"])
+def way(request, name):
+    """Each way to meet that needs no function, as arguments."""
+    receiver, sender = os.pipe()
+    yield {"name": {"name": name}, "address": {"address": new_address()}}.get(
+        request.param, {"descriptor": receiver}
+    )
+    for number in (receiver, sender):
+        os.close(number)
+
+
+def test_sizes_that_differ_are_refused(way):
     for error in outcomes(
-        lambda: consort.attach(work, 0, 2, name), lambda: consort.attach(work, 1, 3, name)
+        lambda: consort.attach(work, 0, 2, **way), lambda: consort.attach(work, 1, 3, **way)
     ):
         assert isinstance(error, consort.Error)
         assert "give all the same size" in str(error), error
 
 
-def test_process_that_never_joins_is_named(name):
+def test_rank_that_two_processes_have_is_refused(way):
+    for error in outcomes(*[lambda: consort.attach(work, 1, 3, **way)] * 2):
+        assert isinstance(error, consort.Error)
+        assert "both want to be PE 1" in str(error), error
+
+
+def test_process_that_never_joins_is_named(way):
     with pytest.raises(consort.Error, match=r"PE 1 did not join .* within 200ms") as raised:
-        consort.attach(work, 0, 2, name, timeout=0.2)
+        consort.attach(work, 0, 2, **way, timeout=0.2)
     assert "raise the limit with `timeout`" in str(raised.value)
 
 
@@ -270,7 +343,7 @@ def test_name_in_use_is_refused(name):
 
 def test_invalid_arguments_are_refused(name, monkeypatch):
     for words in [(0,), (0, 2), (None, 2, name), (0, 2, name)]:
-        with pytest.raises(ValueError, match="attach needs a rank, a size, and either a name or"):
+        with pytest.raises(ValueError, match="attach needs a rank, a size, and one of name, ad"):
             consort.attach(work, *words, all_gather=list if len(words) == 3 else None)
     for variables in OF_LAUNCHERS.values():
         for variable in variables:
@@ -285,6 +358,15 @@ def test_invalid_arguments_are_refused(name, monkeypatch):
             consort.attach(work, 0, 1, name, timeout=timeout)
     with pytest.raises(consort.Error, match='invalid name "" of a job: use 1 to 90 bytes'):
         consort.attach(work, 0, 1, "")
+    with pytest.raises(ValueError, match="and one of name"):
+        consort.attach(work, 0, 1, name, address="127.0.0.1:20000")
+    for way, error, match in [
+        ({"address": "here"}, consort.Error, "invalid address `here`.*use HOST:PORT"),
+        ({"descriptor": 99_999}, consort.Error, "descriptor 99999 is not open in this process"),
+        ({"descriptor": "3"}, TypeError, "descriptor must be a number, or a file"),
+    ]:
+        with pytest.raises(error, match=match):
+            consort.attach(work, 0, 1, **way)
     with pytest.raises(TypeError, match="attach needs a function that takes a team"):
         consort.attach(0, 1, name)
 
@@ -476,7 +558,7 @@ def attachments(program, name, pes=2):
 def test_attachment_keeps_its_team(name):
     def program(attached):
         assert (attached.team.rank, attached.team.size) in [(0, 3), (1, 3), (2, 3)]
-        results = [work(attached.team), attached.run(work), attached.run(work)]
+        results = [work(attached.team) for _ in range(3)]
         with pytest.raises(ValueError, match="PE 7 is not in the team"):
             attached.team.broadcast(1, root=7)
         return [*results, work(attached.team)]
@@ -498,7 +580,7 @@ def test_threads_share_an_attachment(name):
 
         thread = threading.Thread(target=add)
         thread.start()
-        assert are_started.wait(60)  # one thread makes the calls, and a receive waits
+        assert are_started.wait(60)  # a receive of the other thread waits meanwhile
         received = [
             attached.team.receive(np.zeros(1, int), 1 - attached.team.rank)[0] for _ in "9" * 9
         ]
@@ -506,6 +588,42 @@ def test_threads_share_an_attachment(name):
         return [int(each) for each in received]
 
     assert attachments(program, name) == [list(range(9))] * 2
+
+
+def test_threads_make_calls_of_an_attachment_in_turn(name):
+    def program(attached):
+        sums = []
+
+        def add():
+            for _ in range(200):
+                sums.append(int(attached.team.all_reduce(1)))
+
+        threads = [threading.Thread(target=add) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return set(sums), len(sums)
+
+    assert attachments(program, name) == [({2}, 600)] * 2
+
+
+def test_any_thread_frees_memory_of_an_attachment(name):
+    def program(attached):
+        done = []
+
+        def use():
+            memory = attached.team.symmetric(1 << 23)  # an eighth of the heap
+            memory.put(np.ones(1), to=attached.team.rank)
+            done.append(attached.team.rank)
+
+        for _ in range(20):
+            thread = threading.Thread(target=use)
+            thread.start()
+            thread.join()
+        return len(done)
+
+    assert attachments(program, name) == [20, 20]
 
 
 def test_calls_progress_while_the_thread_of_an_attachment_is_idle(name):
@@ -566,7 +684,7 @@ def test_closed_attachment_refuses_calls(name):
     assert isinstance(error, consort.Error) and "forked from a PE" in str(error)
     attached.close()
     attached.close()
-    for call in (team.barrier, lambda: memory.get(0), request.wait, lambda: attached.run(work)):
+    for call in (team.barrier, lambda: memory.get(0), request.wait):
         with pytest.raises(consort.Error, match="the attachment is closed"):
             call()
     assert consort.attach(work, 0, 1, name) == 1, "the name is free again"

@@ -260,6 +260,42 @@ def test_calls_that_differ_are_errors_on_all_processes(run, differ):
     run(program)
 
 
+def test_caller_that_waits_makes_the_call_itself(run):
+    def program(torch, group):
+        waits = options(torch, "Allreduce", asyncOp=False)
+        started = group.allreduce([torch.Tensor(np.full(1000, 1.0))])
+        mine = torch.Tensor(np.full(2, group.rank() + 1.0))
+        group.allreduce([mine], waits).wait()  # after the one that was started
+        assert started.is_completed() and mine.elements.tolist() == [3, 3]
+
+        def refuse(task):
+            raise AssertionError("a call was handed over")
+
+        post, group._threads[0].post = group._threads[0].post, refuse
+        work = group.allreduce([mine], waits)
+        assert work.is_success() and work.get_future().wait()[0].elements.tolist() == [6, 6]
+        with pytest.raises(TypeError, match="takes a tensor"):
+            group.allreduce([1], waits)
+        group._threads[0].post = post
+        group.barrier().wait()
+
+    run(program)
+
+
+def test_slow_call_of_the_caller_fails_the_group(run):
+    def program(torch, group):
+        if group.rank() == 0:
+            group.set_timeout(timedelta(seconds=0.2))
+            work = group.barrier(options(torch, "Barrier", asyncOp=False))
+            with pytest.raises(TimeoutError, match=r"barrier took longer than 0\.2 s"):
+                work.wait()
+        time.sleep(0.5)
+        with pytest.raises(consort.PeFailed, match=r"PE 0 failed: barrier took longer than"):
+            group.barrier().wait()
+
+    run(program)
+
+
 def test_slow_call_fails_the_group(run):
     def program(torch, group):
         if group.rank() == 0:

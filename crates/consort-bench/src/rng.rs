@@ -3,14 +3,16 @@
 use consort_fabric::splitmix64;
 
 /// A generator, given its state.
-pub(crate) struct Rng(pub(crate) u64);
+pub struct Rng(pub u64);
 
 impl Rng {
-    pub(crate) const fn below(&mut self, end: u64) -> u64 {
+    /// Returns a random number below `end`.
+    pub const fn below(&mut self, end: u64) -> u64 {
         splitmix64(&mut self.0) % end
     }
 
-    pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    /// Returns a random element.
+    pub fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         let index = self.below(all.len() as u64);
         &all[usize::try_from(index).unwrap_or(0)]
     }

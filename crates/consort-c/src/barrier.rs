@@ -5,8 +5,7 @@ use std::ffi::c_int;
 use consort::{Barrier, BarrierWaitResult};
 
 use crate::{
-    arguments::{count, destroy, give, object},
-    options::limit,
+    arguments::{count, destroy, give, limit, object},
     status::{Code, Fault, status_of},
 };
 

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use consort::{
     Team,
-    named::{Number, works_in_place},
+    bindings::named::{self, Number, works_in_place},
     tune::Collective,
 };
 
@@ -64,13 +64,13 @@ impl Call {
             let data = Buffer { name: "target", at: target, len: given.max(received) };
             // SAFETY: guaranteed by the caller.
             let data = unsafe { data.slice_mut::<T>() }?;
-            return Ok(team.collective(collective, operator, root, None, data)?);
+            return Ok(named::collective(team, collective, operator, root, None, data)?);
         }
         let from = Buffer::read("source", source, given);
         let to = Buffer { name: "target", at: target, len: received };
         // SAFETY: guaranteed by the caller.
         let (from, to) = unsafe { slices::<T>(from, to) }?;
-        Ok(team.collective(collective, operator, root, Some(from), to)?)
+        Ok(named::collective(team, collective, operator, root, Some(from), to)?)
     }
 }
 

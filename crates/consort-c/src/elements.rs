@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use consort::named::{Number, OperatorName, OperatorOn};
+use consort::bindings::named::{Number, OperatorName, OperatorOn};
 
 use crate::status::Fault;
 

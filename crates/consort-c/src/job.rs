@@ -8,8 +8,7 @@ use std::{
 use consort::{Error, Job, JoinedPe};
 
 use crate::{
-    arguments::{destroy, give, object, rank},
-    options::{Options, configured},
+    arguments::{Options, configured, destroy, give, object, rank},
     status::{Fault, status_of},
     team::TeamHandle,
 };

@@ -7,8 +7,7 @@
 //! | modules | what |
 //! | --- | --- |
 //! | `status` | codes, the last error of a thread, and panics |
-//! | `arguments` | checks of pointers, numbers and buffers |
-//! | `options` | the options of a job and a pool |
+//! | `arguments` | checks of pointers, numbers, buffers and options |
 //! | `job`, `team`, `pool`, `barrier` | the functions on these objects |
 //! | `elements` | the types of elements, and the operators on them |
 //! | `collectives`, `blocks` | collectives on equal blocks, and on blocks of different lengths |
@@ -28,7 +27,6 @@ pub mod blocks;
 pub mod collectives;
 mod elements;
 pub mod job;
-mod options;
 pub mod pool;
 pub mod status;
 pub mod team;

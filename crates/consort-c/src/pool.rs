@@ -8,8 +8,7 @@ use std::{
 use consort::{Error, Pe, Pool, Rank};
 
 use crate::{
-    arguments::{destroy, give, object},
-    options::{Options, configured},
+    arguments::{Options, configured, destroy, give, object},
     status::{Code, Fault, last_message, status_of},
     team::TeamHandle,
 };

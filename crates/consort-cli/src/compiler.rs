@@ -5,8 +5,8 @@
 //! `consort install` has recorded, or else `cc` or `c++`. Only `consort install` reads `CC` and
 //! `CXX`.
 //!
-//! If a wrapper's compiler leads back to a wrapper, the command ends with an error: a wrapper sets
-//! `CONSORT_WRAPPED` for its compiler, so a wrapper that finds it set was started by a wrapper.
+//! A wrapper sets `CONSORT_WRAPPED` for the compiler that it starts. A wrapper that finds this
+//! variable set was started by another wrapper, as its compiler. It then ends with an error.
 
 use std::{
     env,

@@ -10,8 +10,8 @@ use consort_sandbox as _;
 mod c_library;
 mod commands;
 mod compiler;
-mod plots;
-mod record;
+mod figure_plots;
+mod section_plots;
 mod wisdom_file;
 
 use std::{env, process::ExitCode};

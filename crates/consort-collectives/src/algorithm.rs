@@ -218,6 +218,15 @@ pub trait Algorithm: 'static {
         PlanError::Incapable { algorithm: Self::NAME, why: why.into() }
     }
 
+    /// Checks that the fabric can expose buffers.
+    ///
+    /// # Errors
+    /// If the fabric cannot.
+    fn need_exposures(setting: &Setting) -> Result<(), PlanError> {
+        let why = "the fabric cannot expose buffers";
+        if setting.capabilities.exposes { Ok(()) } else { Err(Self::incapable(why)) }
+    }
+
     /// Checks that the fabric has counters.
     ///
     /// # Errors
@@ -270,6 +279,9 @@ pub(crate) fn schedule<A: Algorithm>(
 /// A schedule of any algorithm of a collective.
 #[cfg(feature = "compositions")]
 pub trait AnySchedule: Hash + Send + Sync + Sized + 'static {
+    /// The collective; `None` for a part that does not exist.
+    const COLLECTIVE: Option<Collective>;
+
     /// Returns the schedule of one PE.
     ///
     /// # Errors
@@ -298,7 +310,7 @@ macro_rules! registry {
     (
         $($file:ident: $($algorithm:ident)+),*;
         $(use $shared:ident;)*
-        Any;
+        Any of $collective:ident;
         $($of_any:ident: $of:ident),* $(,)?
     ) => {
         $crate::algorithm::registry! {
@@ -323,6 +335,9 @@ macro_rules! registry {
 
         #[cfg(feature = "compositions")]
         impl $crate::algorithm::AnySchedule for Any {
+            const COLLECTIVE: Option<consort_fabric::Collective> =
+                Some(consort_fabric::Collective::$collective);
+
             fn new(
                 setting: &$crate::Setting,
                 candidate: &consort_fabric::Candidate,

@@ -2,9 +2,10 @@
 //!
 //! `rank_math/` determines which PEs communicate, and `protocols/` determines how. Each collective
 //! has a folder with one file per algorithm, and the folder's `mod.rs` is its registry. Each file
-//! implements [`Algorithm`]. [`compose`] makes one algorithm out of two. [`Plan`] adds the entry
-//! and exit barriers that the synchronization modes require. [`flow`] keeps the PEs of a team
-//! within a window of calls.
+//! implements [`Algorithm`]. [`barrier_get`] serves several collectives, whose registries name it
+//! with `use`. [`compose`] makes one algorithm out of two. [`Plan`] adds the entry and exit
+//! barriers that the synchronization modes require. [`flow`] keeps the PEs of a team within a
+//! window of calls.
 
 mod algorithm;
 pub mod all_gather;
@@ -12,6 +13,7 @@ pub mod all_reduce;
 pub mod all_to_all;
 pub mod async_broadcast;
 pub mod barrier;
+pub mod barrier_get;
 pub mod broadcast;
 pub mod compose;
 mod fingerprint;

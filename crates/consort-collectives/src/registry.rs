@@ -8,25 +8,32 @@ use crate::{
     reduce, reduce_scatter, scan, scatter,
 };
 
+/// Returns an item of a collective's registry: `NAMES`, or the result of `visit`.
+macro_rules! registered {
+    ($collective:expr, $item:ident $($arguments:tt)*) => {
+        match $collective {
+            Collective::Barrier => barrier::$item $($arguments)*,
+            Collective::Broadcast => broadcast::$item $($arguments)*,
+            Collective::Scatter => scatter::$item $($arguments)*,
+            Collective::Gather => gather::$item $($arguments)*,
+            Collective::AllGather => all_gather::$item $($arguments)*,
+            Collective::AllToAll => all_to_all::$item $($arguments)*,
+            Collective::Reduce => reduce::$item $($arguments)*,
+            Collective::AllReduce => all_reduce::$item $($arguments)*,
+            Collective::ReduceScatter => reduce_scatter::$item $($arguments)*,
+            Collective::ScatterVector => scatter::vector::$item $($arguments)*,
+            Collective::GatherVector => gather::vector::$item $($arguments)*,
+            Collective::AllGatherVector => all_gather::vector::$item $($arguments)*,
+            Collective::AllToAllVector => all_to_all::vector::$item $($arguments)*,
+            Collective::Scan | Collective::ExclusiveScan => scan::$item $($arguments)*,
+        }
+    };
+}
+
 /// Returns the names of a collective's algorithms.
 #[must_use]
 pub const fn names(collective: Collective) -> &'static [&'static str] {
-    match collective {
-        Collective::Barrier => barrier::NAMES,
-        Collective::Broadcast => broadcast::NAMES,
-        Collective::Scatter => scatter::NAMES,
-        Collective::Gather => gather::NAMES,
-        Collective::AllGather => all_gather::NAMES,
-        Collective::AllToAll => all_to_all::NAMES,
-        Collective::Reduce => reduce::NAMES,
-        Collective::AllReduce => all_reduce::NAMES,
-        Collective::ReduceScatter => reduce_scatter::NAMES,
-        Collective::ScatterVector => scatter::vector::NAMES,
-        Collective::GatherVector => gather::vector::NAMES,
-        Collective::AllGatherVector => all_gather::vector::NAMES,
-        Collective::AllToAllVector => all_to_all::vector::NAMES,
-        Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
-    }
+    registered!(collective, NAMES)
 }
 
 /// Visits an algorithm of the library.
@@ -38,22 +45,7 @@ pub fn visit<V: Visitor>(
     name: &str,
     visitor: V,
 ) -> Result<V::Output, PlanError> {
-    let found = match collective {
-        Collective::Barrier => barrier::visit(name, visitor),
-        Collective::Broadcast => broadcast::visit(name, visitor),
-        Collective::Scatter => scatter::visit(name, visitor),
-        Collective::Gather => gather::visit(name, visitor),
-        Collective::AllGather => all_gather::visit(name, visitor),
-        Collective::AllToAll => all_to_all::visit(name, visitor),
-        Collective::Reduce => reduce::visit(name, visitor),
-        Collective::AllReduce => all_reduce::visit(name, visitor),
-        Collective::ReduceScatter => reduce_scatter::visit(name, visitor),
-        Collective::ScatterVector => scatter::vector::visit(name, visitor),
-        Collective::GatherVector => gather::vector::visit(name, visitor),
-        Collective::AllGatherVector => all_gather::vector::visit(name, visitor),
-        Collective::AllToAllVector => all_to_all::vector::visit(name, visitor),
-        Collective::Scan | Collective::ExclusiveScan => scan::visit(name, visitor),
-    };
+    let found = registered!(collective, visit(name, visitor));
     found.ok_or_else(|| PlanError::UnknownAlgorithm {
         collective,
         name: name.to_owned(),

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use clap::{
-    CommandFactory, Parser,
+    Args, CommandFactory, Parser,
     builder::{
         PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser,
         TypedValueParser,
@@ -24,9 +24,11 @@ use clap::{
 use consort::{
     Rank,
     launch::{Fabric, ProcessShape},
+    sync_modes::{SyncMode, SyncModes},
+    tune::{Collective, Query},
 };
 use consort_bench::{harness::Mode, units};
-use consort_fabric::environment::variable;
+use consort_fabric::{OperatorClass, environment::variable};
 
 use crate::{
     output::{files::try_to_write, print_error_line},
@@ -36,12 +38,66 @@ use crate::{
 /// The variable with the number of PEs of a process.
 pub const PES_PER_PROCESS: &str = "CONSORT_PES_PER_PROCESS";
 
+/// A collective, and the details by which its algorithm is chosen.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Call {
+    /// The operation: barrier, broadcast, all_reduce and so on
+    #[arg(value_name = "COLLECTIVE")]
+    pub collective: Collective,
+    /// Bytes of a block, such as 8192, 8k or 1M
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = size)]
+    pub bytes: usize,
+    /// strict, loose, mine (default), or such as mine/all
+    ///
+    /// The synchronization modes, or ENTRY/EXIT.
+    #[arg(long, value_name = "MODE", default_value = "mine", hide_default_value = true)]
+    pub sync: SyncModes,
+    /// The buffers lie in symmetric memory
+    ///
+    /// They must in a call that may return early.
+    #[arg(long)]
+    pub symmetric: bool,
+    /// The operator does not commute, as for closures
+    #[arg(long)]
+    pub ordered: bool,
+}
+
+impl Call {
+    /// Returns the query about this call among `pes` PEs.
+    pub fn query(&self, pes: u32) -> Query {
+        let operator =
+            if self.ordered { OperatorClass::Ordered } else { OperatorClass::Commutative };
+        Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes,
+            bytes: self.bytes as u64,
+            operator,
+            // A call that may return early needs its data in symmetric memory.
+            symmetric: self.symmetric || self.sync.exit == SyncMode::None,
+        }
+    }
+}
+
 /// Reads whether calls are timed in a row or separately.
 pub fn mode() -> impl TypedValueParser<Value = Mode> {
     let throughput = PossibleValue::new(Mode::Throughput.name()).help("In a row");
     let latency = PossibleValue::new(Mode::Latency.name()).help("Each alone");
     PossibleValuesParser::new([throughput, latency])
         .map(|name| if name == Mode::Latency.name() { Mode::Latency } else { Mode::Throughput })
+}
+
+/// Reads the name of one of these values.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = T>,
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let values: Vec<T> = values.into_iter().collect();
+    let names = values.iter().map(|&value| name(value));
+    PossibleValuesParser::new(names).map(move |text| {
+        let found = values.iter().copied().find(|&value| name(value) == text);
+        found.expect("the parser refuses other names")
+    })
 }
 
 /// Reads the path of a file to write, or `-`. Tries immediately whether it can be written, not
@@ -76,16 +132,6 @@ fn end_with(error: &clap::Error) -> ! {
         }
         None => error.exit(),
     }
-}
-
-/// Reads the path of an SVG picture to write.
-pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
-    writable().try_map(|path| match path.extension() {
-        Some(it) if !it.eq_ignore_ascii_case("svg") => {
-            Err(format!("{} is not an SVG file: use a name that ends in .svg", path.display()))
-        }
-        _ => Ok(path),
-    })
 }
 
 /// Reads the path of a file to write, and tries it immediately.

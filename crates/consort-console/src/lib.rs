@@ -1,7 +1,6 @@
 //! The options, output, reports and signals that the commands of Consort share.
 //!
-//! 1. [`args`] reads the arguments that several commands take, and [`call`] reads those that name a
-//!    call; [`usage`]: errors in them;
+//! 1. [`args`] reads the arguments that several commands take; [`usage`]: errors in them;
 //! 2. [`measurement`] records the state of the machine around a measurement; [`this_machine`]
 //!    describes it;
 //! 3. [`results`]: the destinations of results; [`output`]: tables for people and JSON for
@@ -14,7 +13,6 @@
 use consort_sandbox as _;
 
 pub mod args;
-pub mod call;
 pub mod command;
 pub mod interrupt;
 pub mod measurement;

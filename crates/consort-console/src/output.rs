@@ -242,14 +242,9 @@ pub fn page(page: &Page) -> String {
     page.parts().iter().map(text).collect()
 }
 
-/// Returns the short form of a candidate, as in `consort_fabric`.
-pub fn brief(candidate: &Candidate) -> String {
-    candidate.brief()
-}
-
-/// Returns the same in words that a table column may break.
+/// Returns the short form of a candidate in words that a table column may break.
 pub fn brief_in_words(candidate: &Candidate) -> String {
-    brief(candidate).replace(',', ", ")
+    candidate.brief().replace(',', ", ")
 }
 
 #[cfg(test)]

@@ -3,12 +3,22 @@
 
 use std::{error::Error, fmt, process::ExitCode};
 
-pub use consort_bench::usage::Usage;
-
 use crate::signals::{INTERRUPTED, Interrupted};
 
 /// The exit status of invalid usage, which is also the parser's.
 const INVALID_USAGE: u8 = 2;
+
+/// Invalid usage, with the correction.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Usage {}
 
 /// Ends a function with an error of invalid usage.
 #[macro_export]

@@ -5,7 +5,6 @@
 
 #[cfg(test)]
 mod expansion;
-mod parameters;
 mod pod;
 mod value;
 

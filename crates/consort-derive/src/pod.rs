@@ -5,9 +5,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, Result, parenthesized, token};
-
-use crate::parameters::reject_parameters;
+use syn::{Attribute, Data, DeriveInput, Error, Generics, Result, parenthesized, token};
 
 const LAYOUT: &str = "a struct of plain data has a defined layout: add `#[repr(C)]`, or \
                       `#[repr(transparent)]` for a single field";
@@ -73,6 +71,14 @@ fn has_layout(attributes: &[Attribute]) -> Result<bool> {
         })?;
     }
     Ok(found)
+}
+
+/// Rejects parameters of the type, which no macro accepts, with the given message.
+pub(crate) fn reject_parameters(generics: &Generics, message: &str) -> Result<()> {
+    match generics.params.first() {
+        Some(_) => Err(Error::new_spanned(generics, message)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

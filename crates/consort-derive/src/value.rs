@@ -9,7 +9,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Data, DataEnum, DataStruct, DeriveInput, Error, Ident, Member, Result};
 
-use crate::parameters::reject_parameters;
+use crate::pod::reject_parameters;
 
 const GENERIC: &str = "a type with parameters cannot derive `consort::Value`: write a type for \
                        each that you use, or implement `consort::Value`, which has an example";

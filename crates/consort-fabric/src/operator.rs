@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::wide::Wide;
-
 /// Plain old data: any bit pattern is a value, and there is no padding. Slices and symmetric memory
 /// contain only such elements.
 ///
@@ -121,6 +119,53 @@ pub trait Visitor<'o> {
     type Output;
     /// Takes the operator.
     fn operator<T: Pod, O: Operator<T>>(self, operator: &'o O) -> Self::Output;
+}
+
+/// How an operator on floats of 16 bits keeps partial results: as `f32`, which a collective rounds
+/// once, at its end.
+pub struct Wide {
+    /// Converts elements, which are bytes here.
+    pub(crate) widen: fn(&[u8]) -> Vec<f32>,
+    /// Rounds each number to an element.
+    pub(crate) narrow: fn(&[f32], &mut [u8]),
+    pub(crate) operator: WideOperator,
+}
+
+/// An operator on `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WideOperator {
+    /// [`Sum`]
+    Sum,
+    /// [`Product`]
+    Product,
+}
+
+impl Wide {
+    /// The bytes of a float that is widened.
+    pub const NARROW_BYTES: usize = 2;
+
+    /// Returns these elements as `f32`.
+    #[must_use]
+    pub fn widen(&self, elements: &[u8]) -> Vec<f32> {
+        (self.widen)(elements)
+    }
+
+    /// Rounds the numbers to elements.
+    pub fn narrow(&self, long: &[f32], elements: &mut [u8]) {
+        (self.narrow)(long, elements);
+    }
+
+    /// Returns the operator on `f32`.
+    #[must_use]
+    pub const fn operator(&self) -> WideOperator {
+        self.operator
+    }
+}
+
+impl fmt::Debug for Wide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wide").field("operator", &self.operator).finish_non_exhaustive()
+    }
 }
 
 #[diagnostic::do_not_recommend]

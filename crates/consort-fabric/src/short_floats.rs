@@ -3,7 +3,7 @@
 //! Two numbers are added or multiplied as `f32`, and the result is rounded to the nearest number of
 //! the type. For `f16` this is also the nearest number to the exact result, because the significand
 //! of `f32` (24 bits) has at least `2 p + 2` bits, where `p` is that of `f16` (11 bits; Figueroa
-//! 1995). Collectives do not round partial results: see `wide`.
+//! 1995). Collectives do not round partial results: see [`Wide`].
 //!
 //! The conversions of `f16` select instead of branching, so that compilers vectorize the loop of a
 //! kernel. The conversions of `half` check for processor instructions at each number: with them a
@@ -12,10 +12,7 @@
 
 use half::{bf16, f16};
 
-use crate::{
-    Max, Min, Operator, OperatorClass, Pod, Product, Sum,
-    wide::{Wide, WideOperator},
-};
+use crate::{Max, Min, Operator, OperatorClass, Pod, Product, Sum, Wide, WideOperator};
 
 trait ShortFloat: Pod {
     fn widen(self) -> f32;

@@ -4,65 +4,50 @@ use std::{fmt, str::FromStr};
 
 use crate::{OperatorClass, SyncModes, suggest::suggest, units::size};
 
-/// A collective operation.
-///
-/// Data is divided into *blocks* of equal length. A PE contributes and receives no block, one
-/// block, or one block for each PE of the team. Vector variants do the same with blocks of any
-/// lengths; only the PEs that contribute or receive a block know its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Collective {
-    /// No PE leaves before all have entered.
-    Barrier,
-    /// The root's block, to every PE.
-    Broadcast,
-    /// Block `i` of the root, to PE `i`.
-    Scatter,
-    /// Every PE's block, to the root, in the order of the ranks.
-    Gather,
-    /// Every PE's block, to every PE, in the order of the ranks.
-    AllGather,
-    /// Block `i` of PE `j`, to PE `i`, as its block `j`: MPI's all-to-all.
-    AllToAll,
-    /// Every PE's block, combined, to the root.
-    Reduce,
-    /// Every PE's block, combined, to every PE.
-    AllReduce,
-    /// Block `i` of every PE, combined, to PE `i`.
-    ReduceScatter,
-    /// The blocks of PEs 0 to `i`, combined, to PE `i`.
-    Scan,
-    /// The blocks of PEs 0 to `i - 1`, combined, to PE `i`; PE 0 has no result.
-    ExclusiveScan,
-    /// The vector variant of [`Collective::Scatter`].
-    ScatterVector,
-    /// The vector variant of [`Collective::Gather`].
-    GatherVector,
-    /// The vector variant of [`Collective::AllGather`].
-    AllGatherVector,
-    /// The vector variant of [`Collective::AllToAll`].
-    AllToAllVector,
+crate::named_enum! {
+    /// A collective operation.
+    ///
+    /// Data is divided into *blocks* of equal length. A PE contributes and receives no block, one
+    /// block, or one block for each PE of the team. Vector variants do the same with blocks of any
+    /// lengths; only the PEs that contribute or receive a block know its length.
+    ///
+    /// A collective's name is also the name of its method, and its key in wisdom.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Collective {
+        /// No PE leaves before all have entered.
+        Barrier = "barrier",
+        /// The root's block, to every PE.
+        Broadcast = "broadcast",
+        /// Block `i` of the root, to PE `i`.
+        Scatter = "scatter",
+        /// Every PE's block, to the root, in the order of the ranks.
+        Gather = "gather",
+        /// Every PE's block, to every PE, in the order of the ranks.
+        AllGather = "all_gather",
+        /// Block `i` of PE `j`, to PE `i`, as its block `j`: MPI's all-to-all.
+        AllToAll = "all_to_all",
+        /// Every PE's block, combined, to the root.
+        Reduce = "reduce",
+        /// Every PE's block, combined, to every PE.
+        AllReduce = "all_reduce",
+        /// Block `i` of every PE, combined, to PE `i`.
+        ReduceScatter = "reduce_scatter",
+        /// The blocks of PEs 0 to `i`, combined, to PE `i`.
+        Scan = "scan",
+        /// The blocks of PEs 0 to `i - 1`, combined, to PE `i`; PE 0 has no result.
+        ExclusiveScan = "exclusive_scan",
+        /// The vector variant of [`Collective::Scatter`].
+        ScatterVector = "scatter_vector",
+        /// The vector variant of [`Collective::Gather`].
+        GatherVector = "gather_vector",
+        /// The vector variant of [`Collective::AllGather`].
+        AllGatherVector = "all_gather_vector",
+        /// The vector variant of [`Collective::AllToAll`].
+        AllToAllVector = "all_to_all_vector",
+    }
 }
 
 impl Collective {
-    /// Every collective.
-    pub const EVERY: [Self; 15] = [
-        Self::Barrier,
-        Self::Broadcast,
-        Self::Scatter,
-        Self::Gather,
-        Self::AllGather,
-        Self::AllToAll,
-        Self::Reduce,
-        Self::AllReduce,
-        Self::ReduceScatter,
-        Self::Scan,
-        Self::ExclusiveScan,
-        Self::ScatterVector,
-        Self::GatherVector,
-        Self::AllGatherVector,
-        Self::AllToAllVector,
-    ];
-
     /// Returns every collective on blocks of equal length. Algorithms are chosen for these.
     pub fn regulars() -> impl Iterator<Item = Self> {
         Self::EVERY.into_iter().filter(|one| !one.is_vector())
@@ -89,28 +74,6 @@ impl Collective {
             self,
             Self::ScatterVector | Self::GatherVector | Self::AllGatherVector | Self::AllToAllVector
         )
-    }
-
-    /// Returns the name of the collective, which is also that of its method and its key in wisdom.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Broadcast => "broadcast",
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::AllGather => "all_gather",
-            Self::AllToAll => "all_to_all",
-            Self::Reduce => "reduce",
-            Self::AllReduce => "all_reduce",
-            Self::ReduceScatter => "reduce_scatter",
-            Self::Scan => "scan",
-            Self::ExclusiveScan => "exclusive_scan",
-            Self::ScatterVector => "scatter_vector",
-            Self::GatherVector => "gather_vector",
-            Self::AllGatherVector => "all_gather_vector",
-            Self::AllToAllVector => "all_to_all_vector",
-        }
     }
 
     /// Returns whether the collective has a root, from which the data comes or to which it goes.
@@ -171,12 +134,6 @@ impl Collective {
             | Self::Scan
             | Self::ExclusiveScan => 1,
         }
-    }
-}
-
-impl fmt::Display for Collective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

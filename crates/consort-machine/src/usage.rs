@@ -1,14 +1,12 @@
 //! System statistics: processor time, memory, suspension and large pages.
 
-use std::{fs, time::Duration};
+use std::{
+    fs::{self, File},
+    io::Read,
+    time::Duration,
+};
 
-use crate::system;
-
-/// Returns how often the calling thread was preempted; `None` if the system does not report it.
-#[must_use]
-pub fn involuntary_switches() -> Option<u64> {
-    system::usage::involuntary_switches()
-}
+pub use crate::system::usage::{involuntary_switches, memory_bytes, processor_time, suspended};
 
 /// Returns how long the calling thread could run, but waited for a processor, since it started;
 /// `None` if the system does not report it.
@@ -18,32 +16,28 @@ pub fn run_delay() -> Option<Duration> {
     times.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Returns how long the machine has been suspended since it booted; `None` if the system does not
-/// report it. The clock that measures times stands still during suspension.
+/// Returns whether threads other than the caller's `awake` threads may compete for its `cores`
+/// cores. Also true if a quota grants fewer cores than there are usable processors. Allocates
+/// nothing.
 #[must_use]
-pub fn suspended() -> Option<Duration> {
-    system::clock::suspended_ns().map(Duration::from_nanos)
+pub fn others_compete(awake: u32, cores: u32) -> bool {
+    do_compete([awake, cores], crate::affinity::count_allowed(), runnable_threads())
 }
 
-/// Returns the processor time of all threads of this process, including those that have ended;
-/// `None` if the system does not report it.
-#[must_use]
-pub fn processor_time() -> Option<Duration> {
-    system::clock::processor_ns().map(Duration::from_nanos)
+/// As [`others_compete`], for given numbers of usable processors and of threads that can run.
+fn do_compete([awake, cores]: [u32; 2], processors: usize, runnable: Option<u32>) -> bool {
+    let may_wait_for_quota = !(1..=cores as usize).contains(&processors); // or the processors are unknown
+    may_wait_for_quota || runnable.is_none_or(|runnable| runnable > awake)
 }
 
-/// Returns nanoseconds since a fixed moment. On Linux all processes of a machine share the clock.
-#[inline]
-#[must_use]
-pub fn clock_ns() -> u64 {
-    system::clock::now_ns()
-}
-
-/// Returns the size of the machine's memory and swap, in bytes; `None` if the system does not
-/// report it.
-#[must_use]
-pub fn memory_bytes() -> Option<usize> {
-    system::usage::memory_bytes()
+/// Returns how many threads of the system run or could run now, the caller among them; `None` if
+/// the system does not report it.
+fn runnable_threads() -> Option<u32> {
+    let mut text = [0; 128]; // three averages, two counts and the number of a thread
+    let len = File::open("/proc/loadavg").and_then(|mut file| file.read(&mut text)).ok()?;
+    let load = str::from_utf8(&text[..len]).ok()?;
+    let (runnable, _) = load.split_whitespace().nth(3)?.split_once('/')?;
+    runnable.parse().ok().filter(|&count| count > 0)
 }
 
 /// The system's settings for transparent large pages.
@@ -83,6 +77,8 @@ fn chosen(path: &str) -> Option<String> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
     use super::*;
     use crate::system::IS_LINUX;
 
@@ -94,6 +90,40 @@ mod tests {
         let before = processor_time();
         std::thread::spawn(|| (0..1_000_000).for_each(|_| std::hint::spin_loop())).join().unwrap();
         assert!(processor_time() > before || !IS_LINUX, "of a thread that has ended too");
+    }
+
+    #[test]
+    fn threads_beyond_those_awake_compete() {
+        for (awake, runnable, expected) in [
+            (8, Some(8), false),
+            (8, Some(9), true),
+            (3, Some(3), false),
+            (3, Some(4), true),
+            (8, None, true), // the system does not say
+        ] {
+            let found = do_compete([awake, 2], 2, runnable);
+            assert_eq!(found, expected, "{awake} threads are awake, {runnable:?} can run");
+        }
+        assert!(do_compete([8, 2], 4, Some(8)), "a quota grants two of four processors");
+        assert!(do_compete([8, 2], 0, Some(8)), "the system does not report the processors");
+    }
+
+    #[test]
+    fn threads_that_compute_are_runnable() {
+        let is_over = AtomicBool::new(false);
+        let count = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let count = runnable_threads();
+            is_over.store(true, Relaxed);
+            count
+        });
+        assert!(count.is_none_or(|count| count >= 4), "{count:?}");
     }
 
     /// Two threads compete for one processor, so each is preempted again and again, and waits half

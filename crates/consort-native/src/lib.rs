@@ -87,7 +87,10 @@ pub use processes::{
 };
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 pub use processes::{
-    meeting::{assembly::Meeting, exchange::Exchange, name::NamedExchange, name_hold::Hold},
+    meeting::{
+        assembly::Meeting, exchange::Exchange, hold::Hold, hosted::HostedExchange,
+        place::MeetingPlace,
+    },
     statics::Statics,
 };
 pub use progress::{engine::Engine, event::Event};

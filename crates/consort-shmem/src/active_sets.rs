@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytemuck::Pod;
-use consort::{Rank, tune::Collective};
+use consort::{Rank, bindings::form_strided, tune::Collective};
 use libc::{c_int, ptrdiff_t};
 
 use crate::{
@@ -49,7 +49,7 @@ fn team(routine: &'static str, set: Triplet) -> Team {
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
     *teams.entry(members).or_insert_with(|| {
         let driver = world.driver();
-        let calls = driver.world().form_strided(Rank(start), stride, size);
+        let calls = form_strided(driver.world(), Rank(start), stride, size);
         handle(calls.unwrap_or_else(|error| fail(routine, error)), Config::default())
     })
 }

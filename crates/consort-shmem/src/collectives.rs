@@ -12,16 +12,23 @@ use std::{
 
 use bytemuck::Pod;
 use consort::{
-    Displacements, Error, Rank, Result, nonblocking::Request, ops::Sum, tune::Collective,
+    Displacements, Error, Rank, Result,
+    bindings::{
+        is_before_turn,
+        places::{
+            all_gather_blocks_at, collective_at, start_all_gather_blocks_at, start_collective_at,
+        },
+    },
+    nonblocking::Request,
+    ops::Sum,
+    tune::Collective,
 };
 use libc::{c_int, ptrdiff_t};
 
 use crate::{
-    departures::departure,
     elements::{Element, Reduction},
-    failure::fail,
-    ordering,
-    rma::{bytes_of, copy},
+    failure::{departure, fail},
+    rma::{bytes_of, copy, publish},
     strided::get_blocks,
     teams::{Members, Team},
     world::{World, not_symmetric, world},
@@ -113,8 +120,7 @@ impl TeamCall {
         &self,
         start: impl FnOnce(&CollectiveTeam) -> Result<Request<R>>,
     ) -> R {
-        let is_before_turn =
-            || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
+        let is_before_turn = || is_before_turn(self.team.calls(self.routine, &self.world.driver()));
         self.world.callers.fetch_add(1, Relaxed);
         // After a barrier in this quarter of the window of calls, the call that begins the next
         // quarter need not wait for credits.
@@ -164,10 +170,10 @@ impl TeamCall {
         len: usize,
     ) {
         if self.takes_turns() {
-            self.by_turns(|team| team.start_collective_at::<T, O>(kind, operator, places, len));
+            self.by_turns(|team| start_collective_at::<T, O>(team, kind, operator, places, len));
         } else {
             let operator = operator.as_ref();
-            self.blocking(|team| team.collective_at::<T, O>(kind, operator, places, len));
+            self.blocking(|team| collective_at::<T, O>(team, kind, operator, places, len));
         }
     }
 
@@ -209,7 +215,7 @@ impl TeamCall {
 
 /// Waits until all PEs have arrived, and everything that they have written is visible.
 pub(crate) fn synchronize(routine: &'static str) {
-    ordering::publish();
+    publish();
     if let Some(call) = TeamCall::new(routine, Team::WORLD) {
         call.barrier();
     }
@@ -355,8 +361,8 @@ pub unsafe fn collect<T: Element>(
         let to = call.offset("dest", dest, all);
         let own = (from, own_bytes);
         call.make(
-            |team| team.all_gather_blocks_at::<u8>(own, (to, &blocks)),
-            |team| team.start_all_gather_blocks_at::<u8>(own, (to, blocks.clone())),
+            |team| all_gather_blocks_at::<u8>(team, own, (to, &blocks)),
+            |team| start_all_gather_blocks_at::<u8>(team, own, (to, &blocks)),
         );
     }
     0

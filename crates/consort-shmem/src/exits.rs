@@ -19,14 +19,17 @@ use std::{
     time::Duration,
 };
 
-use consort::Rank;
+use consort::{
+    Rank,
+    bindings::{all_gather_named, start_all_gather_named},
+};
 use consort_native::{Failure, WaitSnapshot};
 use libc::{c_int, c_void};
 
 use crate::{
     collectives::TeamCall,
-    departures::FINALIZE,
-    failure, ordering,
+    failure::{self, FINALIZE},
+    rma,
     teams::Team,
     world::{self, World},
 };
@@ -129,12 +132,12 @@ fn watch(world: &World, is_over: &AtomicBool) {
 /// Waits in `shmem_finalize` until all PEs have arrived. Returns the first PE that has exited
 /// without calling it, if any.
 pub(crate) fn first_pe_that_has_exited(has_exited: bool) -> Option<Rank> {
-    ordering::publish();
+    rma::publish();
     let call = TeamCall::new(FINALIZE, Team::WORLD)?;
     let own = u32::from(has_exited);
     let all = call.make(
-        |team| team.all_gather_named(FINALIZE, own),
-        |team| team.start_all_gather_named(FINALIZE, own),
+        |team| all_gather_named(team, FINALIZE, own),
+        |team| start_all_gather_named(team, FINALIZE, own),
     );
     let first = all.iter().position(|&has_exited| has_exited != 0)?;
     u32::try_from(first).ok().map(Rank)

@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{JobBuilder, Rank};
+use consort::{Error, Rank, bindings::MpiProcess};
 use consort_machine::ProcessToken;
 use consort_native::{Failure, Job, PeProcess};
 use libc::c_int;
@@ -205,7 +205,7 @@ fn is_reported(reason: &str) -> bool {
 /// Claims the report of why this process cannot start. `None` if another process that the same MPI
 /// has started on this machine is reporting the same. The claim is the name of a socket.
 fn claim(reason: &str) -> Option<ReportClaim> {
-    if membership().is_some() || JobBuilder::processes_of_mpi().is_none() {
+    if membership().is_some() || MpiProcess::here().is_none() {
         return Some(ReportClaim(None));
     }
     let mut hasher = DefaultHasher::new();
@@ -243,4 +243,39 @@ fn fail_job(reason: &str, is_starting: bool) -> bool {
         Some(_) => is_starting && own.has_launcher,
         None => false,
     }
+}
+
+/// The routine with which a PE leaves the job, and the name of its call.
+pub(crate) const FINALIZE: &str = "shmem_finalize";
+
+/// Explains an error of `routine` if one PE has called `shmem_finalize` or exited while another one
+/// waits for it in this or another routine.
+///
+/// A PE that leaves makes one more call, in which all PEs must take part. If the others make
+/// another call, the runtime reports two calls that do not match, although the program has made
+/// only one of them. The leaving PE's call has the name of its routine.
+pub(crate) fn departure(routine: &str, error: &Error) -> Option<String> {
+    let Error::Mismatched(
+        Failure::Mismatched { one, other, .. } | Failure::Deadlock { one, other },
+    ) = error
+    else {
+        return None;
+    };
+    let finalizes = |call: &str| call.starts_with(FINALIZE);
+    let (left, (waiting, call)) = match (finalizes(&one.1), finalizes(&other.1)) {
+        (true, false) => (one.0, other),
+        (false, true) => (other.0, one),
+        _ => return None,
+    };
+    // Only a PE that waits knows its routine.
+    Some(match routine {
+        FINALIZE => format!(
+            "PE {left} has called {FINALIZE}, or has exited, while PE {waiting} waits in {call}: \
+             all PEs must make the same calls before they end"
+        ),
+        _ => format!(
+            "PE {left} has called {FINALIZE}, or has exited, while others wait in {routine}: all \
+             PEs must make the same calls before they end"
+        ),
+    })
 }

@@ -9,10 +9,10 @@
 //! | modules | what |
 //! | --- | --- |
 //! | `setup`, `environment`, `info` | the job, and its environment variables |
-//! | `failure`, `exits`, `departures` | its end: misuse, failures, and processes that exit |
+//! | `failure`, `exits` | its end: misuse, failures, and processes that exit |
 //! | `world` | the job as seen by this PE: where symmetric memory is, here and on its peers |
 //! | `memory`, `allocator` | the symmetric heap, with the same layout on all PEs |
-//! | `rma`, `strided`, `atomic`, `signal`, `wait`, `ordering`, `locks` | one-sided routines |
+//! | `rma`, `strided`, `atomic`, `signal`, `wait`, `locks` | one-sided routines |
 //! | `counting` | counting puts, an extension |
 //! | `teams`, `contexts`, `handles` | teams and contexts, and the objects behind their C handles |
 //! | `collectives`, `reductions`, `active_sets` | collective routines, by Consort's algorithms |
@@ -34,7 +34,6 @@ pub mod atomic;
 pub mod collectives;
 pub mod contexts;
 pub mod counting;
-mod departures;
 pub mod elements;
 pub mod environment;
 mod exits;
@@ -44,7 +43,6 @@ mod handles;
 pub mod info;
 pub mod locks;
 pub mod memory;
-pub mod ordering;
 pub mod reductions;
 pub mod rma;
 pub mod setup;

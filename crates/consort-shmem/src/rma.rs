@@ -1,5 +1,10 @@
-//! Puts and gets. Gets, and puts to near PEs, are complete when they return. When a put to a far PE
-//! returns, its source may be reused.
+//! Puts and gets, and their order. Gets, and puts to near PEs, are complete when they return. When a
+//! put to a far PE returns, its source may be reused.
+//!
+//! A fence orders the stores of one thread. A far PE performs operations in call order, except for
+//! long puts; completion is requested explicitly.
+
+use std::sync::atomic::{Ordering::Release, fence as order};
 
 use consort_native::OneSided;
 use libc::c_int;
@@ -180,4 +185,47 @@ pub unsafe fn g<T: Element>(context: Context, source: *const T, pe: c_int) -> T 
         get_as("shmem_g", context, value.as_mut_ptr(), source, 1, pe);
         value.assume_init()
     }
+}
+
+/// `shmem_fence`.
+#[inline]
+pub fn fence(context: Context) {
+    let world = world("shmem_fence");
+    if context != Context::DEFAULT && context != Context::INVALID {
+        context.team("shmem_fence");
+    }
+    world.one_sided().fence_in_order();
+}
+
+/// `shmem_quiet`.
+#[inline]
+pub fn quiet(context: Context) {
+    let world = world("shmem_quiet");
+    if context != Context::DEFAULT && context != Context::INVALID {
+        context.team("shmem_quiet");
+    }
+    world.one_sided().quiet();
+}
+
+/// `shmem_pe_quiet`: completes the operations on these PEs.
+///
+/// # Safety
+/// `target_pes` is readable for `npes` numbers.
+pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) {
+    let world = world("shmem_pe_quiet");
+    if context == Context::INVALID {
+        return;
+    }
+    for index in 0..npes {
+        // SAFETY: guaranteed by the caller.
+        let pe = unsafe { target_pes.add(index).read() };
+        context.pe(world, "shmem_pe_quiet", pe);
+    }
+    world.one_sided().quiet();
+}
+
+/// Makes everything that this PE has stored visible to a PE that waits for it, for example in a
+/// barrier. Operations on far PEs are complete when a call begins.
+pub(crate) fn publish() {
+    order(Release);
 }

@@ -16,7 +16,10 @@ use std::{
     time::Duration,
 };
 
-use consort::{Job, JobBuilder, JoinedPe, Rank, Rendezvous};
+use consort::{
+    Job, JobBuilder, JoinedPe, Rank, Rendezvous,
+    bindings::{self, JobBuilderExt as _, MpiProcess, all_gather_named},
+};
 use consort_fabric::environment::variable;
 use consort_machine::{BiasedMutex, ProcessToken, ThreadToken, in_children};
 use consort_native::{Failure, PeProcess, SharedFile, Statics};
@@ -81,7 +84,7 @@ extern "C" fn construct() {
     if variable("CONSORT_LAUNCH").is_some() {
         failure::use_line_buffering();
         *begun = Some(begin());
-    } else if JobBuilder::processes_of_mpi().is_some() || has_other_launcher() {
+    } else if MpiProcess::here().is_some() || has_other_launcher() {
         failure::use_line_buffering();
         move_statics();
     }
@@ -117,8 +120,8 @@ const CANNOT_SHARE: &str = "static variables cannot be shared";
 fn begin() -> Result<StartedJob, String> {
     failure::end_job_on_panic();
     let member = PeProcess::here().map_err(|error| error.to_string())?;
-    let processes = JobBuilder::processes_of_mpi().filter(|_| member.is_none());
-    let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
+    let started = MpiProcess::here().filter(|_| member.is_none());
+    let of_mpi = started.map(|started| started.here.unwrap_or(started.processes));
     let of_other = match member.is_some() || of_mpi.is_some() {
         true => None,
         false => Rendezvous::environment().map_err(|error| error.to_string())?,
@@ -161,14 +164,14 @@ fn begin() -> Result<StartedJob, String> {
         let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
         let job = pes.build().map_err(|error| error.to_string())?;
         if can_move {
-            let native = job.native();
+            let native = bindings::native(&job);
             // SAFETY: they can move, and this is the only thread.
             unsafe { statics.share(native, native.own().unwrap_or(Rank(0))) }
                 .map_err(|error| format!("{CANNOT_SHARE}: {error}"))?;
         }
         (job, can_move)
     };
-    let native = job.native();
+    let native = bindings::native(&job);
     let statics_at = are_shared.then(|| native.statics_at());
     let (joined, team) = join(&job)?;
     let rank = team.rank();
@@ -216,7 +219,7 @@ fn with_moved(pes: JobBuilder) -> Result<(JobBuilder, bool), String> {
 fn join(job: &Job) -> Result<(ProcessMembership, consort::Team), String> {
     let joined = job.join().map_err(|error| error.to_string())?;
     // SAFETY: the PE and its handles are used by the thread that holds the driver's lock.
-    let joined = unsafe { joined.by_process() };
+    unsafe { bindings::bind_to_process(&joined) };
     let world = joined.world().clone();
     Ok((ProcessMembership(joined), world))
 }
@@ -263,7 +266,7 @@ fn leave_uninitialized(is_success: bool) {
     let world = *world;
     drop(begun);
     let is_alone =
-        || world.driver().world().all_gather_named("exit without shmem_init", 0_u8).is_ok();
+        || all_gather_named(world.driver().world(), "exit without shmem_init", 0_u8).is_ok();
     if !is_success || is_alone() {
         leave("exit");
     }
@@ -324,7 +327,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
         failure::set_membership(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
-    let made = driver.world().all_gather_named("shmem_init", requested).and_then(|levels| {
+    let made = all_gather_named(driver.world(), "shmem_init", requested).and_then(|levels| {
         world.takes_turns.store(levels.contains(&THREAD_MULTIPLE), Relaxed);
         driver.world().strided(Rank(0), 1, world.pes as usize)
     });

@@ -5,7 +5,7 @@ mod members;
 use std::ffi::c_long;
 
 use consort::{
-    Error, Rank,
+    Error, Rank, bindings,
     error::{CallError, TeamError},
 };
 use libc::c_int;
@@ -195,14 +195,15 @@ fn form<const N: usize>(call: &TeamCall, parts: [(u32, &[Rank], Config); N]) -> 
     let driver = call.world.driver();
     let parent = call.team.calls(call.routine, &driver);
     let mut is_full = false;
-    let teams = parts.map(|(color, members, config)| match parent.form(color, members) {
-        Ok(calls) => handle(calls, config),
-        Err(Error::Call(CallError::Team(TeamError::Memory { .. }))) => {
-            is_full = true;
-            Team::INVALID
-        }
-        Err(error) => fail(call.routine, error),
-    });
+    let teams =
+        parts.map(|(color, members, config)| match bindings::form(parent, color, members) {
+            Ok(calls) => handle(calls, config),
+            Err(Error::Call(CallError::Team(TeamError::Memory { .. }))) => {
+                is_full = true;
+                Team::INVALID
+            }
+            Err(error) => fail(call.routine, error),
+        });
     (!is_full).then_some(teams)
 }
 
@@ -220,7 +221,7 @@ pub fn destroy(team: Team) {
     let Some(call) = TeamCall::new(routine, team) else { return };
     call.barrier();
     let driver = call.world.driver();
-    let freed = team.calls(routine, &driver).free_by_agreement();
+    let freed = bindings::free_by_agreement(team.calls(routine, &driver));
     freed.unwrap_or_else(|error| fail(routine, error));
     // SAFETY: it is the result of a split, and a program does not use it any more.
     unsafe { team.forget(&driver) };

@@ -1,4 +1,4 @@
-//! Values of a server that has many: Ahmad et al. 2024.
+//! The additional values of a server, which may have any number of values: Ahmad et al. 2024.
 
 #![expect(unsafe_code, reason = "relies on a server for exclusive access")]
 

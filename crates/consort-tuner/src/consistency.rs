@@ -1,8 +1,8 @@
 //! Finds measured entries that contradict each other: an operation that does less must not be
 //! slower.
 //!
-//! Of two entries that differ in one property, one does less if it has a smaller message, modes
-//! that wait for less at either end, a commutative operator, buffers in symmetric memory, or a
+//! Of two entries that differ in one property, one does less if it has a smaller message, an entry
+//! or exit mode that waits for less, a commutative operator, buffers in symmetric memory, or a
 //! result on the root only. A barrier does less than any strict operation, because a strict
 //! operation includes a barrier. If two operations in sequence give the result of a third, they do
 //! more than the third (Träff, Gropp and Thakur 2010, "Self-consistent MPI performance
@@ -10,10 +10,11 @@
 //! does more could have replaced the other.
 //!
 //! Entries are times of calls in a row. One call can replace another in such a row, so their times
-//! are comparable. But the times of two rows of overlapping calls say nothing about a row that
-//! alternates between the two calls, because there the second call waits for the first. So only
-//! calls that cannot overlap are put in sequence: Strict calls in symmetric memory. In private
-//! memory, modes All require less, so calls there are not compared with calls in symmetric memory.
+//! are comparable. But if calls overlap, the time of a row of one call and the time of a row of
+//! another do not give the time of a row that alternates between the two. In such a row, the second
+//! call waits for the first. So only calls that cannot overlap are put in sequence: Strict calls in
+//! symmetric memory. In private memory, a mode All requires less than in symmetric memory. So a
+//! call in private memory with such a mode is not compared with calls in symmetric memory.
 
 use std::fmt;
 

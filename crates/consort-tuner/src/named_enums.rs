@@ -19,35 +19,18 @@ impl fmt::Display for UnknownWord {
 
 impl Error for UnknownWord {}
 
-/// Defines an enum whose values are words: `EVERY`, `name`, and reading and writing by name.
+/// Defines a named enum whose names can also be parsed.
 macro_rules! words {
     (
         $(#[$about:meta])*
         $word:ident is a $kind:literal:
         $($(#[$doc:meta])* $variant:ident = $name:literal,)*
     ) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $word {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $word {
-            /// All values, in order.
-            pub const EVERY: &[Self] = &[$(Self::$variant),*];
-
-            /// Returns the name, on the command line and in wisdom.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-
-        impl fmt::Display for $word {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
+        consort_fabric::named_enum! {
+            $(#[$about])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub enum $word {
+                $($(#[$doc])* $variant = $name,)*
             }
         }
 
@@ -55,8 +38,8 @@ macro_rules! words {
             type Err = UnknownWord;
 
             fn from_str(text: &str) -> Result<Self, UnknownWord> {
-                Self::EVERY.iter().copied().find(|word| word.name() == text).ok_or_else(|| {
-                    let expected = Self::EVERY.iter().map(|word| word.name()).collect();
+                Self::EVERY.into_iter().find(|word| word.name() == text).ok_or_else(|| {
+                    let expected = Self::EVERY.map(Self::name).to_vec();
                     UnknownWord { kind: $kind, text: text.to_owned(), expected }
                 })
             }
@@ -67,6 +50,8 @@ macro_rules! words {
 words! {
     /// How the PEs of a program arrive at its calls. Wisdom is measured for one kind of arrival,
     /// and used for that kind only.
+    ///
+    /// Names are the same on the command line and in wisdom.
     Arrival is a "kind of arrival":
     /// Together: each call begins as soon as the previous one has ended.
     Together = "together",
@@ -152,10 +137,10 @@ mod tests {
 
     #[test]
     fn words_are_read_back_and_others_refused() {
-        for &rigour in Rigour::EVERY {
+        for rigour in Rigour::EVERY {
             assert_eq!(rigour.to_string().parse(), Ok(rigour));
         }
-        for &confidence in Confidence::EVERY {
+        for confidence in Confidence::EVERY {
             assert_eq!(confidence.to_string().parse(), Ok(confidence));
         }
         assert!(Rigour::Estimate < Rigour::Measure && Rigour::Patient < Rigour::Exhaustive);

@@ -6,10 +6,10 @@
 //! | duel | several rounds of both, in turn | a clearly faster challenger takes over |
 //! | rest | enough to pay for probe and duel | the next challenger |
 //!
-//! All PEs count alike, because they make the same calls. The caller adds up the times of all PEs
-//! before a decision ([`Refinement::decide`]), so all decide alike. A challenger must be faster in
-//! most rounds and by a margin; otherwise two equally good candidates would alternate forever. Once
-//! all have been tried, challengers that were almost as fast are tried again after longer and
+//! All PEs make the same calls, so their counts of calls agree. The caller adds up the times of all
+//! PEs before a decision ([`Refinement::decide`]), so all decide alike. A challenger must be faster
+//! in most rounds and by a margin; otherwise two equally good candidates would alternate forever.
+//! Once all have been tried, challengers that were almost as fast are tried again after longer and
 //! longer rests, because machines change.
 //!
 //! The result is an entry of wisdom like one from tuning ([`Refinement::found`]).

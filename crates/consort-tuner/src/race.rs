@@ -1,9 +1,10 @@
 //! Candidates that are measured together, launch by launch.
 //!
 //! A launch fixes the places of its threads and buffers, and the order of turns if PEs share cores.
-//! This favours one candidate or another. The machine also changes during measurement. So an
-//! interval is over launches, and candidates are compared by the ratios of blocks that follow each
-//! other and belong to the same class of the transfer.
+//! This favours one candidate or another. The machine also changes during measurement. So a
+//! confidence interval is computed from the values of the launches. Two candidates are compared by
+//! the ratios of their blocks. The two blocks of a ratio follow each other, and have the same class
+//! of the transfer.
 
 use std::time::Duration;
 
@@ -244,7 +245,7 @@ pub(crate) fn seen_classes<'r>(
         let of_class = all().filter(|block| block.class == Some(class)).count();
         of_class as f64 > SEEN * count
     };
-    TransferClass::EVERY.iter().copied().filter(is_seen).collect()
+    TransferClass::EVERY.into_iter().filter(is_seen).collect()
 }
 
 /// Removes the items that do not stay.

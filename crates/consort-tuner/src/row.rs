@@ -1,13 +1,14 @@
 //! Rows of wisdom: entries that differ only in size, and the sizes for which each is used.
 //!
 //! An entry is used for the sizes that are nearest to its size on a logarithmic scale: the ranges
-//! of two neighbours meet at their geometric mean. It is used up to at most [`REACH_BYTES`] times
-//! its size, and only if its choice can serve the call; if the choice of one neighbour cannot, the
-//! other neighbour is used. All arithmetic is on integers, so that every PE gets the same limits.
+//! of two neighbours meet at their geometric mean. It is used only for sizes that are at most
+//! [`REACH_BYTES`] times larger or smaller than its own, and only if its choice can serve the call.
+//! If the choice of one neighbour cannot serve the call, the other neighbour is used. All
+//! arithmetic is on integers, so that every PE gets the same limits.
 //!
 //! Calls in unmeasured modes use the choice that was measured in the nearest modes. It is likely to
-//! be good, because entry and exit barriers cost the same with any algorithm. The model does not
-//! know the machine.
+//! be good, because entry and exit barriers cost the same with any algorithm. The alternative would
+//! be the model, which does not know the machine.
 
 use consort_fabric::{CallSpec, Query, SyncMode, SyncModes};
 

@@ -1,12 +1,12 @@
 //! Wisdom compiled for one team: a look-up by the number of a row and the sizes in it.
 //!
 //! A row is a collective, modes, operator class and kind of memory. Its number gives the position
-//! of its entries. Each entry has the largest size that it serves. The first entry of a row whose
-//! largest size is not less than the query's serves the query. To find it, the look-up counts the
-//! smaller sizes. A row has at most about twenty sizes, and the comparisons do not depend on each
-//! other. So this is faster than a binary search, which takes 1.5 times as long. An entry takes 16
-//! bytes. Candidates, and the other data that tuning kept for each choice, are stored separately,
-//! each once.
+//! of its entries. Each entry has the largest size that it serves. A look-up selects the first
+//! entry of the row whose largest size is at least the query's size. To find it, the look-up counts
+//! the smaller sizes. A row has at most about twenty sizes, and the comparisons do not depend on
+//! each other. So this is faster than a binary search, which takes 1.5 times as long. An entry
+//! takes 16 bytes. Candidates, and the other data that tuning kept for each choice, are stored
+//! separately, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

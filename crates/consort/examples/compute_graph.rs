@@ -1,5 +1,5 @@
-//! A graph of many small operations, such as one token of a language model, evaluated by threads
-//! that stay.
+//! A graph of many small operations, such as one token of a language model, evaluated many times by
+//! the same threads.
 
 use std::ops::Range;
 

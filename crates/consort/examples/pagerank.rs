@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         let mut ranks = vec![1.0 / PAGES as f64; PAGES];
         let (mut steps, mut change) = (0, f64::INFINITY);
         while change > 1e-10 {
-            // The shares that each page gets from this PE's pages; at the end, that of all pages.
+            // The shares that this PE's pages give to each page. The last entry goes to all pages.
             let mut gets = vec![0.0; PAGES + 1];
             for page in world.local_range(PAGES) {
                 let links = links(page);

@@ -1,4 +1,5 @@
-//! A function that solves a problem on threads, and is called many times: the threads stay.
+//! A function that solves a problem on several threads. The program calls it many times, and the
+//! same threads serve all calls.
 
 use consort::{Job, Pool, Result, ops::Sum, pieces};
 

@@ -226,8 +226,11 @@ impl Barrier {
     #[inline]
     fn waiting(&self, threads: usize) -> &Waiting {
         self.phases.0.waiting.get_or_find(|| {
-            let fits = threads <= Algorithms::here().topology().usable_cores();
-            Waiting { event: Event::new(fits), apart: fits.then(Apart::new) }
+            let cores = Algorithms::here().topology().usable_cores();
+            let [threads, cores] =
+                [threads, cores].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+            let apart = (threads <= cores).then(Apart::new);
+            Waiting { event: Event::new(threads, cores), apart }
         })
     }
 
@@ -427,7 +430,7 @@ impl BarrierMember {
             }
         }
         if members.len() < team.size() {
-            let team = team.form(0, &members)?.expect("this PE is left");
+            let team = team.join(0, &members)?.expect("this PE is left");
             self.team.set(team.state.number());
             self.accounted.set((self.shared.places.len() - members.len()) as u64);
         }

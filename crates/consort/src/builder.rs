@@ -1,7 +1,8 @@
 //! The configuration of a job, and the ways to run programs on it.
 
+#[cfg(feature = "bindings")]
+pub(crate) mod bindings;
 mod ground;
-mod languages;
 mod loopback;
 mod meeting;
 mod processes;
@@ -294,24 +295,6 @@ impl JobBuilder {
     #[must_use]
     pub fn online(mut self, share: f64) -> Self {
         self.online = Some(share);
-        self
-    }
-
-    /// Numbers the steps of calls from `step`, which must not be 0. For tests beyond 2^40 steps.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn first_step(mut self, step: u64) -> Self {
-        self.first_step = step;
-        self
-    }
-
-    /// Sets the origin of the memory that the PEs share. The default is the value of
-    /// `CONSORT_SEGMENT`. If that is not set, memory is shared if `vm.overcommit_memory` is 2, and
-    /// private otherwise. For tests of memory that other processes could map.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn memory(mut self, memory: Origin) -> Self {
-        self.memory = Some(memory);
         self
     }
 

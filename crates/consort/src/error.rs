@@ -38,7 +38,7 @@ pub use consort_native::{ConfigError, Failure, HeapError, JoinError, MeetError, 
 pub use launch::LaunchError;
 pub use team::TeamError;
 
-pub use crate::displacements::DisplacementsError;
+pub use crate::{displacements::DisplacementsError, weights::WeightsError};
 
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -223,6 +223,12 @@ impl From<ConfigError> for Error {
 impl From<HeapError> for Error {
     fn from(error: HeapError) -> Self {
         Self::Memory(error)
+    }
+}
+
+impl From<WeightsError> for Error {
+    fn from(error: WeightsError) -> Self {
+        Self::Call(CallError::Weights(error))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The forms of data that a call takes. [`Call`] lists them, and has the collectives.
+//! The forms of data that a call takes. [`Call`] lists them, and its methods are the collectives.
 //!
 //! Only generic programs need to import from here.
 

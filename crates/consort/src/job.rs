@@ -55,7 +55,7 @@ use crate::{
 /// # Ok::<(), consort::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Job(Arc<Ranks>);
+pub struct Job(pub(crate) Arc<Ranks>);
 
 /// A PE that the calling thread runs until this is dropped: from [`Job::join`]. Use it as a [`Pe`].
 ///
@@ -109,7 +109,7 @@ pub struct Job(Arc<Ranks>);
 pub struct JoinedPe {
     /// `Some` until it is dropped.
     pe: Option<Pe>,
-    ranks: Arc<Ranks>,
+    pub(crate) ranks: Arc<Ranks>,
     /// Whether the thread was panicking already when it joined.
     was_panicking: bool,
 }
@@ -123,13 +123,6 @@ impl Job {
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
-    }
-
-    /// Returns the launch, for one-sided operations from other languages.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn native(&self) -> &Arc<consort_native::Job> {
-        &self.0.job
     }
 
     /// Returns the name given by [`JobBuilder::named`]; empty without one.
@@ -262,23 +255,6 @@ impl JoinedPe {
         }
     }
 
-    /// Binds the PE to this process, whichever of its threads make calls: the job does not fail
-    /// when the calling thread ends. Moves that thread to the PE's core, if it has one. For
-    /// languages in which PEs are processes, whose launcher learns how they end.
-    ///
-    /// # Safety
-    /// One thread at a time uses this and the PE's handles, or drops them, and what it has done
-    /// happens before what the next one does.
-    #[doc(hidden)]
-    #[must_use]
-    #[expect(unsafe_code, reason = "declares requirements on threads")]
-    pub unsafe fn by_process(self) -> Self {
-        self.let_change_threads();
-        Memberships::of_this_thread(|all| all.remove(&self.ranks));
-        self.ranks.settle(self.world().rank());
-        self
-    }
-
     /// Leaves the job: waits for the PE's nonblocking calls, and leaves its smaller teams. Another
     /// thread may then join as this PE, once this thread has dropped its handles on it: teams,
     /// symmetric memory, requests and plans. Their calls now return [`CallError::Ended`].
@@ -298,7 +274,7 @@ impl JoinedPe {
         if !self.ranks.job.is_current() {
             // The PE continues in the parent; a forked child only has a copy of it.
             let _ = ManuallyDrop::new(pe);
-            Memberships::of_this_thread(|all| all.remove(&self.ranks));
+            self.leave_thread();
             return Ok(Err(Error::Forked));
         }
         let (job, rank) = (&self.ranks.job, pe.world().rank());
@@ -321,8 +297,13 @@ impl JoinedPe {
             pe.abandon();
         }
         self.ranks.leave(pe);
-        Memberships::of_this_thread(|all| all.remove(&self.ranks));
+        self.leave_thread();
         ended
+    }
+
+    /// Removes the PE from those for which the calling thread fails the job when it ends.
+    pub(crate) fn leave_thread(&self) {
+        Memberships::of_this_thread(|all| all.remove(&self.ranks));
     }
 }
 

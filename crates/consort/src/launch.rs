@@ -1,11 +1,8 @@
-//! The PEs of a launch: their kind, their largest number, and which of them share memory.
+//! The PEs of a launch: their kind, the maximum number of PEs, and which of them share memory.
 //!
 //! [`Job::threads`](crate::Job::threads), [`Job::from_env`](crate::Job::from_env) and
 //! [`Job::processes`](crate::Job::processes) configure a launch. [`Pe::fabric`](crate::Pe::fabric)
-//! returns the kind of its PEs.
-
-#[doc(hidden)]
-pub use consort_native::Origin;
+//! returns the kind of the PEs of a launch.
 
 pub use crate::{
     fabric::{Fabric, MOST_PES, MachineShape, ProcessShape, Sharing, UnknownFabric},

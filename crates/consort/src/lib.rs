@@ -13,6 +13,8 @@ struct ComingFrom;
 mod algorithms;
 pub mod async_broadcasts;
 mod barrier;
+#[cfg(feature = "bindings")]
+pub mod bindings;
 mod builder;
 mod collectives;
 mod completion_counter;
@@ -25,8 +27,6 @@ mod fabric;
 pub mod forms;
 mod job;
 pub mod launch;
-#[doc(hidden)]
-pub mod named;
 pub mod nonblocking;
 pub mod ops;
 mod pairs;
@@ -47,6 +47,7 @@ pub mod tune;
 mod two_sided;
 mod value;
 mod warn;
+mod weights;
 
 pub use bytemuck;
 
@@ -149,3 +150,4 @@ pub use team::Team;
 pub use teams::Grid;
 pub use two_sided::EAGER_BYTES;
 pub use value::Value;
+pub use weights::Weights;

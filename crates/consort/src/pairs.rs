@@ -2,8 +2,9 @@
 //!
 //! Each direction between two PEs has a team: the sender, then the receiver. Each PE joins the team
 //! at its first message, without waiting for the other, and finds it by the two ranks in the world.
-//! Messages are the calls of this team. So they are received in the order in which they were sent,
-//! regardless of the teams in which they are sent and of other calls in between.
+//! Each message is a call of this team, even if the program sends it by a method of another team.
+//! So messages are received in the order in which they were sent, even if the PEs make other calls
+//! in between.
 
 use consort_fabric::Rank;
 

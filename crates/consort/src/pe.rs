@@ -10,7 +10,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::{Waiting, discard};
-use consort_native::{Endpoint, Failure, Job, Waits};
+use consort_native::{Endpoint, Job, Waits};
 
 use crate::{
     Error, Result, Team,
@@ -77,12 +77,7 @@ impl Pe {
         &self.world.state
     }
 
-    /// Lets any thread run the PE, even if another one has handles on it.
-    pub(crate) fn let_change_threads(&self) {
-        self.states().let_change_threads();
-    }
-
-    fn states(&self) -> &ThreadBoundPe {
+    pub(crate) fn states(&self) -> &ThreadBoundPe {
         self.world.state.owner()
     }
 
@@ -198,20 +193,6 @@ impl Pe {
     #[must_use]
     pub fn fabric(&self) -> Fabric {
         self.state().choices.borrow().algorithms().fabric()
-    }
-
-    /// Returns a function that fails the job for a reason, from any thread, even while this PE waits
-    /// in a call. It does nothing once the job has ended. For languages in which another thread
-    /// asks the PE's thread to make calls, and may be interrupted.
-    #[doc(hidden)]
-    pub fn failing(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let endpoint = &self.state().endpoint;
-        let (job, rank) = (Arc::downgrade(endpoint.job()), endpoint.rank_in_world());
-        move |reason| {
-            if let Some(job) = job.upgrade() {
-                job.poison(&Failure::Pe { rank, reason: reason.to_owned() });
-            }
-        }
     }
 
     /// Returns the policy by which the PEs of this job wait.

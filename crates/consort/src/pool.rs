@@ -1,11 +1,15 @@
-//! PEs that stay between programs, and run one program after the other.
+//! PEs that run one program after the other, and wait in between.
 //!
 //! Source of the idea: the parallel regions of OpenMP, whose threads wait for the next region.
 //!
-//! A region begins when the caller stores its number in one cache line, which all other PEs watch.
-//! The line also holds the program, if it is small. Each PE ends by storing the number in its own
-//! line, which the caller watches. That line also holds the PE's result, if it is small. So a region
-//! costs two transfers of a cache line in addition to its program. PEs sleep in long waits.
+//! A region begins when the caller stores the number of the region in one cache line, which all
+//! other PEs watch. The line also holds the program, if it is small. Each PE ends by storing the
+//! number in its own line, which the caller watches. That line also holds the PE's result, if it is
+//! small. So a region takes at least two transfers of a cache line and the time of its program. PEs
+//! sleep in long waits.
+//!
+//! Before a region begins, the other PEs wait for the caller. So it does little: it locks the pool,
+//! usually by plain loads and stores, and takes PE 0, which the pool keeps.
 
 #![expect(unsafe_code, reason = "passes a borrowed program to other threads")]
 
@@ -28,37 +32,39 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::{
-    ProcessToken,
+    BiasedGuard, BiasedMutex, ProcessToken, ThreadToken,
     advice::of_thread,
     discard,
     threads::ManyThreadStart,
     wait::{moves::Moves, spin_budget::POLLS_PER_YIELD},
 };
-use consort_native::{Event, Job};
+use consort_native::{Config, Event, Job};
 
 use crate::{
     Error, Pe, Result,
     error::LaunchError,
     pe::Ending,
-    ranks::{Ranks, failed_by, started},
+    ranks::{Idle, Ranks, failed_by, started},
     results::{Failed, Program, Results, collect, one_for_each, results_of},
     runtime::kept,
 };
 
 /// Threads that stay for successive parallel regions, like those of OpenMP; from
-/// [`JobBuilder::pool`](crate::JobBuilder::pool). In a *parallel region*, all PEs run one program, and
-/// the call that began it returns when all have left it.
+/// [`JobBuilder::pool`](crate::JobBuilder::pool). In a *parallel region*, all PEs run one program,
+/// and the call that began it returns when all have left it.
 ///
 /// Threads that share a pool run their regions one after the other. So a program in a region must
 /// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each
 /// other at the same time.
 ///
 /// An empty region of two threads takes about three transfers of a cache line between their cores,
-/// about half a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts threads and
-/// takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the region; each
-/// other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of earlier calls,
-/// persist between regions. So do the teams, symmetric memory and plans in a value that the PE
-/// [keeps](Pe::keep).
+/// less than half a microsecond, whereas [`JobBuilder::run`](crate::JobBuilder::run) starts threads
+/// and takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the
+/// region; each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of
+/// earlier calls, persist between regions. So do the teams, symmetric memory and plans in a value
+/// that the PE [keeps](Pe::keep).
+///
+/// Regions are cheapest on the thread that has created the pool, until another thread runs one.
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
@@ -79,8 +85,9 @@ use crate::{
 /// ```
 pub struct Pool {
     shared: Arc<Shared>,
-    /// Locked during a region.
-    current: Mutex<Current>,
+    /// Locked during a region. The lock is biased to the thread that has created the pool, because
+    /// that one usually runs all regions.
+    current: BiasedMutex<Current>,
     makes: Box<dyn Fn() -> Result<Arc<Ranks>> + Send + Sync>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -89,6 +96,9 @@ pub struct Pool {
 struct Current {
     /// The PEs; `None` after a region has failed.
     ranks: Option<Arc<Ranks>>,
+    /// PE 0 of `ranks`, between regions. `None` before the first region, and if there were handles
+    /// on it when the last one ended.
+    idle: Option<Idle>,
     /// The number of the last region. It is also in a line that the other PEs have read, and which
     /// may therefore be far from this one.
     number: u64,
@@ -127,11 +137,12 @@ struct Start {
 /// The number of a region in which the threads end.
 const OVER: u64 = u64::MAX;
 
-/// Runs the program at an address on a PE, and stores its result at another address. Returns the text
-/// of an error.
+/// Runs the program at an address on a PE, and stores its result at another address. Returns the
+/// text of an error.
 type Call = unsafe fn(program: *const (), pe: &Pe, result: *mut ()) -> Result<(), String>;
 
-/// The largest program in the line of a region, and the largest result in the line of a PE, in words.
+/// The largest program in the line of a region, and the largest result in the line of a PE, in
+/// words.
 const PROGRAM_WORDS: usize = 5;
 const RESULT_WORDS: usize = 5;
 
@@ -250,9 +261,7 @@ impl Member<'_> {
             unsafe { Arc::increment_strong_count(ranks) };
             // SAFETY: as above; the count that this takes over was just added.
             let ranks = unsafe { Arc::from_raw(ranks) };
-            let entered = catch_unwind(AssertUnwindSafe(|| ranks.enter(rank)));
-            let entered = entered.unwrap_or_else(|panic| Err(failed_by(&ranks.job, rank, panic)));
-            let pe = entered?.expect("one thread runs a PE");
+            let pe = entered(&ranks, rank)?;
             self.pe = Some((ranks, pe));
         }
         let (ranks, pe) = self.pe.as_ref().expect("it has been entered");
@@ -269,6 +278,13 @@ impl Member<'_> {
         }));
         discard(given_up.err());
     }
+}
+
+/// Returns a PE of a pool for the calling thread, which is the only one to run it.
+fn entered(ranks: &Arc<Ranks>, rank: Rank) -> Result<Pe> {
+    let enter = || ranks.enter(rank).map(|pe| pe.expect("one thread runs a PE"));
+    catch_unwind(AssertUnwindSafe(enter))
+        .unwrap_or_else(|panic| Err(failed_by(&ranks.job, rank, panic)))
 }
 
 impl Shared {
@@ -297,8 +313,8 @@ impl Shared {
             kept::forget_ended();
             own.has_run.set(true);
             let call = start.call.get().expect("a region has a program");
-            // SAFETY: the program is one of `call`, and lives until all PEs have left the region, by
-            // the contract of `Turn::run`. There is room for its result, or it stores none here.
+            // SAFETY: the program is one of `call`, and lives until all PEs have left the region,
+            // by the contract of `Turn::run`. There is room for its result, or it stores none here.
             unsafe { call(start.program.get(), pe, own.result.get().cast()) }
         };
         ranks.run_entered(pe, &program, Ending::EndsRegion(region))?;
@@ -313,9 +329,9 @@ impl Shared {
     /// pools in between.
     fn waits_for(&self, inner: *const Self) -> bool {
         let mut pool = inner;
-        // SAFETY: the calling thread is a PE of `inner`, or in a region of it. The pool in which its
-        // region began, and so on, waits for it, so they all last until this call has returned. A
-        // pool without a region has no outer one.
+        // SAFETY: the calling thread is a PE of `inner`, or in a region of it. The pool in which
+        // its region began, and so on, waits for it, so they all last until this call has returned.
+        // A pool without a region has no outer one.
         while let Some(inside) = unsafe { pool.as_ref() } {
             if ptr::eq(inside, self) {
                 return true;
@@ -332,6 +348,16 @@ impl Shared {
         if !ptr::eq(self.outer.load(Relaxed), outer) {
             self.outer.store(outer.cast_mut(), Relaxed);
         }
+    }
+
+    /// Calls `makes` as in a region, so that subscribers to its events cannot run one.
+    fn inside<T>(&self, makes: impl FnOnce() -> T) -> T {
+        let outer = INSIDE.replace(self);
+        self.set_outer(outer);
+        let made = catch_unwind(AssertUnwindSafe(makes));
+        self.set_outer(ptr::null());
+        INSIDE.set(outer);
+        made.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Polls for as long as the threads stay warm. Returns what `begun` returns by then.
@@ -379,21 +405,24 @@ impl Shared {
 /// A region of the calling thread, which is PE 0. No other region begins until this is dropped.
 struct Turn<'p> {
     shared: &'p Shared,
-    current: MutexGuard<'p, Current>,
-    /// The PE of the calling thread, until the region begins.
+    current: BiasedGuard<'p, Current>,
+    /// The PE of the calling thread, until the region begins; `None` if `current` has it.
     pe: Option<Pe>,
 }
 
 /// The errors of a region's PEs; none if the job has failed otherwise.
 type Errors = Vec<(Rank, Error)>;
 
+/// How a region has ended. It fits into two registers, because all regions pass it on.
+type Ended = Result<(), Box<[(Rank, Error)]>>;
+
 impl Turn<'_> {
-    /// Runs the region with this program, by `call`. Returns the program, and the errors if the region
-    /// has failed.
+    /// Runs the region with this program, by `call`. Returns the program, and the errors if the
+    /// region has failed.
     ///
     /// # Safety
     /// `call` takes an `F`. Any thread may use it, and its results.
-    unsafe fn run<F>(&mut self, program: F, call: Call) -> (F, Result<(), Errors>) {
+    unsafe fn run<F>(&mut self, program: F, call: Call) -> (F, Ended) {
         let Start { call: called, program: at, inline, .. } = &self.shared.start;
         let mut program = ManuallyDrop::new(program);
         let is_small = size_of::<F>() <= 8 * PROGRAM_WORDS && align_of::<F>() <= align_of::<u64>();
@@ -411,12 +440,12 @@ impl Turn<'_> {
     }
 
     /// Runs the region.
-    fn run_region(&mut self) -> Result<(), Errors> {
+    fn run_region(&mut self) -> Ended {
         let Self { shared, ref mut current, ref mut pe } = *self;
-        let pe = pe.take().expect("a turn has one region");
-        current.number += 1;
-        let Current { ref ranks, number } = **current;
+        let Current { ranks, idle, number } = &mut **current;
         let ranks = ranks.as_ref().expect("the turn has its PEs");
+        *number += 1;
+        let number = *number;
         let outer = INSIDE.replace(shared);
         shared.set_outer(outer);
         ranks.job.begin_region(number);
@@ -424,28 +453,37 @@ impl Turn<'_> {
         // Nothing unwinds until `end` has returned. A child that the program forks has none of the
         // threads.
         shared.start(number);
+        let pe = pe.take().or_else(|| idle.take().map(Idle::resume));
+        let pe = pe.expect("a turn has one region");
         let ended = shared.run(ranks, &pe, number);
-        let left = catch_unwind(AssertUnwindSafe(|| ranks.leave(pe)));
-        let left = left.map_err(|panic| Box::new(failed_by(&ranks.job, Rank(0), panic)));
-        let ended = left.and(ended);
+        let left = catch_unwind(AssertUnwindSafe(|| ranks.leave_idle(pe)));
+        let ended = match left {
+            Ok(left) => {
+                *idle = left;
+                ended
+            }
+            Err(panic) => Err(Box::new(failed_by(&ranks.job, Rank(0), panic))),
+        };
         INSIDE.set(outer);
         if !shared.process.is_current() {
-            return Err(vec![(Rank(0), Error::Forked)]); // the program has forked this child
+            return Err(Box::new([(Rank(0), Error::Forked)])); // the program has forked this child
         }
         let is_good = shared.end(&ranks.job, number, *ended.as_ref().unwrap_or(&0));
         if is_good && ended.is_ok() && !ranks.job.is_poisoned() {
             shared.set_outer(ptr::null());
             return Ok(());
         }
+        drop(idle.take()); // gives PE 0 back: `compare_calls` needs all PEs in their places
         let mut errors = std::mem::take(&mut *shared.errors());
         errors.extend(ended.err().map(|error| (Rank(0), *error)));
         if errors.is_empty() && !is_good {
             ranks.compare_calls();
         }
-        Err(errors)
+        Err(errors.into_boxed_slice())
     }
 
-    /// Ends a region that has failed with these errors: the next one has new PEs. Returns its cause.
+    /// Ends a region that has failed with these errors: the next one has new PEs. Returns its
+    /// cause.
     fn fail(self, errors: Errors) -> Failed {
         let Self { shared, mut current, .. } = self;
         if !shared.process.is_current() {
@@ -477,12 +515,14 @@ impl Pool {
     ) -> Result<Self> {
         let ranks = makes()?;
         let size = ranks.size();
-        let fits = ranks.job.config().fits();
+        let Config { here, cores, .. } = *ranks.job.config();
+        let starting = Event::new(here, cores);
+        let ending = starting.beside();
         let shared = Arc::new(Shared {
             start: Start::new(),
             ends: (0..size).map(|_| End::new()).collect(),
-            starting: Event::new(fits),
-            ending: Event::new(fits),
+            starting,
+            ending,
             process: ProcessToken::current(),
             ranks: AtomicPtr::new(Arc::as_ptr(&ranks).cast_mut()),
             errors: Mutex::default(),
@@ -490,11 +530,12 @@ impl Pool {
             warm_ns: AtomicU64::new(0),
         });
         let makes = Box::new(makes);
-        let current = Mutex::new(Current { ranks: None, number: 0 });
+        let current = BiasedMutex::new(Current { ranks: None, idle: None, number: 0 });
+        current.bias_to(ThreadToken::current());
         let mut pool = Self { shared, current, makes, threads: vec![] };
         let refused =
             |error| Error::Launch(LaunchError::Thread { rank: Rank(0), reason: of_thread(&error) });
-        let starting = ManyThreadStart::of(size).map_err(refused)?;
+        let many = ManyThreadStart::of(size).map_err(refused)?;
         for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
             let body = move || {
@@ -508,13 +549,14 @@ impl Pool {
                 thread.map_err(|reason| Error::Launch(LaunchError::Thread { rank, reason }))?,
             );
         }
-        drop(starting);
-        pool.locked().ranks = Some(ranks);
+        drop(many);
+        pool.locked().expect("nobody else has the pool").ranks = Some(ranks);
         Ok(pool)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state of the pool. Returns `None` if the calling thread has the lock by its bias.
+    fn locked(&self) -> Option<BiasedGuard<'_, Current>> {
+        self.current.lock(ThreadToken::current())
     }
 
     /// Returns the number of PEs.
@@ -610,10 +652,7 @@ impl Pool {
     }
 
     /// Passes a turn to `body`, which runs the region.
-    fn turn(
-        &self,
-        body: &mut dyn FnMut(&mut Turn<'_>) -> Result<(), Errors>,
-    ) -> Result<(), Failed> {
+    fn turn(&self, body: &mut dyn FnMut(&mut Turn<'_>) -> Ended) -> Result<(), Failed> {
         let of_pool = |error| Err(Failed { culprit: None, error });
         let Self { shared, makes, .. } = self;
         if !shared.process.is_current() {
@@ -622,28 +661,34 @@ impl Pool {
         if shared.waits_for(INSIDE.get()) {
             return of_pool(Error::Launch(LaunchError::Nested));
         }
-        let mut turn = Turn { shared, current: self.locked(), pe: None };
-        let ranks = match &mut turn.current.ranks {
-            Some(ranks) => ranks,
-            none => {
-                let ranks = match makes() {
-                    Ok(ranks) => none.insert(ranks),
-                    Err(error) => return of_pool(error),
-                };
-                shared.ranks.store(Arc::as_ptr(ranks).cast_mut(), Relaxed);
-                ranks
-            }
+        let Some(current) = self.locked() else {
+            // This thread works on the pool, and has called a subscriber or a destructor.
+            return of_pool(Error::Launch(LaunchError::Nested));
         };
-        match ranks.enter(Rank(0)) {
-            Ok(pe) => turn.pe = pe,
-            Err(error) if !ranks.job.is_poisoned() => return of_pool(error),
-            // The job has failed before, for another reason.
-            Err(Error::Launch(LaunchError::HeldElsewhere { .. })) => {
-                return Err(turn.fail(Vec::new()));
+        let mut turn = Turn { shared, current, pe: None };
+        if turn.current.idle.is_none() {
+            let ranks = match &mut turn.current.ranks {
+                Some(ranks) => ranks,
+                none => {
+                    let ranks = match shared.inside(makes) {
+                        Ok(ranks) => none.insert(ranks),
+                        Err(error) => return of_pool(error),
+                    };
+                    shared.ranks.store(Arc::as_ptr(ranks).cast_mut(), Relaxed);
+                    ranks
+                }
+            };
+            match entered(ranks, Rank(0)) {
+                Ok(pe) => turn.pe = Some(pe),
+                Err(error) if !ranks.job.is_poisoned() => return of_pool(error),
+                // The job has failed before, for another reason.
+                Err(Error::Launch(LaunchError::HeldElsewhere { .. })) => {
+                    return Err(turn.fail(Vec::new()));
+                }
+                Err(error) => return Err(turn.fail(vec![(Rank(0), error)])),
             }
-            Err(error) => return Err(turn.fail(vec![(Rank(0), error)])),
         }
-        body(&mut turn).map_err(|errors| turn.fail(errors))
+        body(&mut turn).map_err(|errors| turn.fail(errors.into_vec()))
     }
 
     /// Runs a program on all PEs, in one region.
@@ -687,7 +732,8 @@ impl Pool {
         // The program and what a failed region leaves are dropped after the turn, because they may
         // use the pool then.
         let mut program = Some(program);
-        let (mut results, mut left) = (None, Vec::new());
+        // Only the values leave the turn: a `Result` with room for an error is large to copy.
+        let (mut values, mut left) = (Vec::new(), Vec::new());
         let ended = self.turn(&mut |turn| {
             let moved = program.take().expect("a turn has one region");
             // SAFETY: a program is `Sync`, and its results are `Send`.
@@ -700,22 +746,27 @@ impl Pool {
                 if end.has_run.get() { unsafe { result.read() } } else { None }
             });
             match ended {
-                Ok(()) => results = Some(results_of(Ok(()), of_ends)),
+                Ok(()) => {
+                    let value = |result: InlineResult<R, E>| {
+                        result.and_then(Result::ok).expect("each PE has succeeded")
+                    };
+                    values = of_ends.map(value).collect();
+                }
                 // In a forked child, the results of other PEs may be incomplete copies.
                 Err(_) if !turn.shared.process.is_current() => {}
                 Err(_) => left = of_ends.collect(),
             }
             ended
         });
-        match results {
-            Some(results) => results,
-            None => results_of(ended, left.into_iter()),
+        match ended {
+            Ok(()) => Ok(Results::of_all(values)),
+            failed => results_of(failed, left.into_iter()),
         }
     }
 }
 
-/// The result of a PE in its line; `None` while the program runs, and after it has panicked. An error
-/// is large.
+/// The result of a PE in its line; `None` while the program runs, and after it has panicked. An
+/// error is large.
 type InlineResult<R, E> = Option<Result<R, Box<E>>>;
 
 /// Returns whether a result has room there.
@@ -731,7 +782,9 @@ impl Drop for Pool {
             let _ = ManuallyDrop::new(std::mem::take(&mut self.threads));
             return;
         }
-        let ranks = self.locked().ranks.take();
+        let Current { ranks, idle, .. } = self.current.get_mut();
+        drop(idle.take());
+        let ranks = ranks.take();
         let forget = || ranks.as_ref().map(|ranks| ranks.forget_kept(Rank(0)));
         let forgotten = catch_unwind(AssertUnwindSafe(forget));
         // A value that a thread drops at its end must not wait for the region that this is in.

@@ -63,8 +63,9 @@ enum Place {
     Taken,
 }
 
-/// A PE that no thread runs, and on which there are no handles.
-struct Idle(Rc<ThreadBoundPe>);
+/// A PE that no thread runs, and on which there are no handles. When this is dropped, its job gets
+/// the PE back.
+pub(crate) struct Idle(Rc<ThreadBoundPe>);
 
 // SAFETY: a PE is bound to one thread by the reference counts and cells that its parts share. All
 // of them are inside: whatever else refers to them has a reference to the owner, and there is none
@@ -79,6 +80,12 @@ impl Idle {
         owner.world.endpoint.forget_callbacks();
         Self(owner)
     }
+
+    /// Returns the PE, for the calling thread to run. Its job is not told: only threads that join
+    /// a job arrive and depart.
+    pub(crate) fn resume(self) -> Pe {
+        Pe::of(self.0)
+    }
 }
 
 /// A PE that no thread runs, but on which this thread has handles; any thread if it is `None`.
@@ -88,13 +95,13 @@ struct Held {
 }
 
 // SAFETY: only the thread that has the handles follows the pointer, or any thread if the handles
-// may change threads, by the contract of `JoinedPe::by_process`.
+// may change threads, by the contract of `bindings::bind_to_process`.
 unsafe impl Send for Held {}
 
 impl Held {
     /// Returns the owner, if the calling thread has the handles.
     fn on_this_thread(&self) -> Option<Rc<ThreadBoundPe>> {
-        if self.thread.is_some_and(|of| of != thread::current().id()) {
+        if self.thread.is_some_and(|of| of != this_thread()) {
             return None;
         }
         // SAFETY: the pointer is of an `Rc`. The owner is alive, because this place changes when
@@ -103,6 +110,15 @@ impl Held {
         // SAFETY: as above; the count that this takes over was just added.
         Some(unsafe { Rc::from_raw(self.owner) })
     }
+}
+
+/// Returns the id of the calling thread. It is kept, because [`thread::current`] counts a reference
+/// to the thread, by two atomic operations.
+fn this_thread() -> ThreadId {
+    thread_local! {
+        static ID: ThreadId = thread::current().id();
+    }
+    ID.with(|&id| id)
 }
 
 /// Choices with a program's own algorithms, plans of them, and operations.
@@ -146,7 +162,7 @@ impl Ranks {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Taken => return Ok(None),
-            Place::Left(Idle(owner)) => Pe::of(owner),
+            Place::Left(idle) => idle.resume(),
             Place::Held(held) => match held.on_this_thread() {
                 Some(owner) => Pe::of(owner),
                 None => {
@@ -175,17 +191,25 @@ impl Ranks {
     /// Takes a PE back from the thread that ran it.
     pub(crate) fn leave(&self, pe: Pe) {
         let rank = pe.world().rank();
+        if let Some(idle) = self.leave_idle(pe) {
+            *self.place(rank) = Place::Left(idle);
+        }
+    }
+
+    /// As [`Self::leave`], but gives the PE to the caller if there are no handles on it. Until the
+    /// caller drops it, only [`Idle::resume`] can enter it.
+    pub(crate) fn leave_idle(&self, pe: Pe) -> Option<Idle> {
+        let rank = pe.world().rank();
         let owner = pe.into_owner();
         self.job.depart(rank);
-        let left = if Rc::strong_count(&owner) == 1 {
+        if Rc::strong_count(&owner) == 1 {
             // SAFETY: there is no other strong reference, and nothing makes weak ones.
-            Place::Left(unsafe { Idle::new(owner) })
-        } else {
-            // The last handle calls `take_back`, later and on this thread.
-            let thread = (!owner.changes_threads()).then(|| thread::current().id());
-            Place::Held(Held { thread, owner: Rc::as_ptr(&owner) })
-        };
-        *self.place(rank) = left;
+            return Some(unsafe { Idle::new(owner) });
+        }
+        // The last handle calls `take_back`, later and on this thread.
+        let thread = (!owner.changes_threads.get()).then(this_thread);
+        *self.place(rank) = Place::Held(Held { thread, owner: Rc::as_ptr(&owner) });
+        None
     }
 
     /// Returns the job to which a PE's states return.

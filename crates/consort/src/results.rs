@@ -39,6 +39,11 @@ pub struct Results<R> {
 }
 
 impl<R> Results<R> {
+    /// Creates the results of a job whose PEs have all run in this process.
+    pub(crate) fn of_all(values: Vec<R>) -> Self {
+        Self { ranks: None, values }
+    }
+
     /// Returns the result of a PE; `None` if it did not run in this process.
     #[must_use]
     pub fn get(&self, rank: Rank) -> Option<&R> {

@@ -1,4 +1,5 @@
-//! Forms teams of some of a team's PEs, and finds where a PE stores them.
+//! Forms teams of some of a team's PEs, and finds the place where a PE stores the state of a new
+//! team.
 //!
 //! All PEs of the parent make one call, whose name describes the new teams. Each PE then knows the
 //! members of its team. It computes them from the arguments, which are the same on all PEs, or, in
@@ -156,7 +157,7 @@ impl Team {
     }
 
     /// Returns the new team of these PEs, if this PE is among them.
-    fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
+    pub(crate) fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
         Ok(self.part(color, members)?.map(|part| self.team_of(part)))
     }
 
@@ -173,51 +174,9 @@ impl Team {
     }
 
     /// Returns the team of this part, with this team's modes.
-    fn team_of(&self, part: Group) -> Self {
+    pub(crate) fn team_of(&self, part: Group) -> Self {
         let number = self.state.owner().teams.state_for(&self.state, part);
         Self::new(self.state.of_team(number)).with_sync(self.sync())
-    }
-
-    /// Returns the team of these PEs with this colour, which all PEs form without further
-    /// agreement; `None` on a PE that is not among them.
-    ///
-    /// # Errors
-    /// [`TeamError::Memory`].
-    #[doc(hidden)]
-    pub fn form(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
-        self.join(color, members)
-    }
-
-    /// Returns the team of `size` PEs of the job, `first`, `first + stride` and so on. They form it
-    /// without the other PEs, each once, and it lasts as long as the job; `None` on other PEs.
-    ///
-    /// # Errors
-    /// [`TeamError::Memory`].
-    ///
-    /// # Panics
-    /// When a member is not in the job, or this PE has formed the team before.
-    #[doc(hidden)]
-    pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
-        let stride = i32::try_from(stride).expect("a team is of PEs of the job");
-        let joined = self.state.endpoint.join_strided(first, stride, size);
-        let part = joined.map_err(|reason| self.group_error(size as usize, &reason))?;
-        Ok(part.map(|part| self.team_of(part)))
-    }
-
-    /// Frees a team, as [`Team::free`], if its PEs have agreed on that by other means.
-    ///
-    /// # Errors
-    /// As [`Team::free`].
-    #[doc(hidden)]
-    pub fn free_by_agreement(&self) -> Result<()> {
-        self.state.free()
-    }
-
-    /// Returns whether the next call ends a quarter of the window: the one after it may wait.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn is_before_turn(&self) -> bool {
-        self.state.is_before_turn()
     }
 
     /// Frees a team once all its PEs have called this and its nonblocking calls are complete. From
@@ -234,7 +193,7 @@ impl Team {
         self.state.ensure_alive()?;
         self.state.drain()?;
         self.state.agree("free()")?;
-        self.free_by_agreement()
+        self.state.free()
     }
 
     /// Returns the rank in the world of a PE of this team. Local.

@@ -2,9 +2,9 @@
 //!
 //! As in `fabric`, data moves after the costs of an operation have been spent, and notifications
 //! arrive even later. Like an interrupt handler, the PE takes notifications before
-//! acknowledgements, in the order of their arrival. But it takes them only while it waits. Before
-//! it returns to the program, the kernel also serves the notifications that have arrived in the
-//! meantime. Reading a flag that is not set costs nothing.
+//! acknowledgements, in the order of their arrival. But it takes them only while it waits. The
+//! kernel also serves the notifications that have arrived in the meantime, before it returns to the
+//! program. Reading a flag that is not set costs nothing.
 
 use std::cell::Cell;
 

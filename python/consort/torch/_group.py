@@ -34,12 +34,14 @@ _Call = Callable[[_consort.Team], None]
 class ProcessGroup(dist.ProcessGroup):
     """A group of processes whose collectives are those of Consort.
 
-    A thread makes the collectives of the group one after the other, in the order in which the
-    program starts them. Another thread sends and receives, so that neither waits for the other. A
-    call uses the memory of its tensors. Tensors that are not contiguous are copied. So are float16
-    and bfloat16 for averages, and bfloat16 for all reductions if the package ml_dtypes is missing.
-    A list of tensors is copied, unless they follow each other in one memory as the chunks of a
-    tensor do, because a team's calls take such blocks.
+    The collectives of a group follow each other in the order in which the program starts them. The
+    calling thread makes those that it would wait for, and another thread those with `async_op`. A
+    third thread sends and receives, so that neither waits for the other.
+
+    A call uses the memory of its tensors. Tensors that are not contiguous are copied. So are
+    float16 and bfloat16 for averages, and bfloat16 for all reductions if the package ml_dtypes is
+    missing. A list of tensors is copied, unless they follow each other in one memory as the chunks
+    of a tensor do, because a team's calls take such blocks.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -111,7 +113,7 @@ class ProcessGroup(dist.ProcessGroup):
                 native.collective("all_reduce", None, target.array, name)
                 target.finish(self._divisor(op))
 
-        return self._start("all_reduce", tensors, call)
+        return self._start("all_reduce", tensors, call, opts)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         tensor, op, root = _one(tensors), opts.reduceOp, opts.rootRank
@@ -126,7 +128,7 @@ class ProcessGroup(dist.ProcessGroup):
             native.collective("reduce", given.copy(), target.array, name, root)
             target.finish(self._divisor(op))
 
-        return self._start("reduce", tensors, call)
+        return self._start("reduce", tensors, call, opts)
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         tensor, root = _one(tensors), opts.rootRank
@@ -139,7 +141,7 @@ class ProcessGroup(dist.ProcessGroup):
             native.collective("broadcast", None, target.array, None, root)
             target.finish()
 
-        return self._start("broadcast", tensors, call)
+        return self._start("broadcast", tensors, call, opts)
 
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
@@ -150,7 +152,7 @@ class ProcessGroup(dist.ProcessGroup):
         def call(native: _consort.Team) -> None:
             _gather_in(native, "all_gather", given, received)
 
-        return self._start("all_gather", outputs, call)
+        return self._start("all_gather", outputs, call, opts)
 
     def allgather_coalesced(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
@@ -163,7 +165,7 @@ class ProcessGroup(dist.ProcessGroup):
             for given, received in zip(inputs, lists, strict=True):
                 _gather_in(native, "all_gather", given, received)
 
-        return self._start("all_gather", outputs, call)
+        return self._start("all_gather", outputs, call, opts)
 
     def _allgather_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Work:
         return self.allgather_into_tensor_coalesced([output], [given], opts)
@@ -178,7 +180,7 @@ class ProcessGroup(dist.ProcessGroup):
             for output, given in zip(outputs, inputs, strict=True):
                 _move(native, "all_gather", source(given), Target(output))
 
-        return self._start("all_gather", outputs, call)
+        return self._start("all_gather", outputs, call, opts)
 
     def gather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
@@ -194,7 +196,7 @@ class ProcessGroup(dist.ProcessGroup):
             else:
                 native.collective("gather", source(given), None, None, root)
 
-        return self._start("gather", outputs, call)
+        return self._start("gather", outputs, call, opts)
 
     def scatter(
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
@@ -211,7 +213,7 @@ class ProcessGroup(dist.ProcessGroup):
             native.collective("scatter", whole, target.array, None, root)
             target.finish()
 
-        return self._start("scatter", outputs, call)
+        return self._start("scatter", outputs, call, opts)
 
     def reduce_scatter(
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
@@ -225,7 +227,7 @@ class ProcessGroup(dist.ProcessGroup):
             whole, target = blocks(given, op=op), Target(output, op=op)
             _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
 
-        return self._start("reduce_scatter", outputs, call)
+        return self._start("reduce_scatter", outputs, call, opts)
 
     def _reduce_scatter_base(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
@@ -245,7 +247,7 @@ class ProcessGroup(dist.ProcessGroup):
                 whole, target = source(given, op=op), Target(output, op=op)
                 _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
 
-        return self._start("reduce_scatter", outputs, call)
+        return self._start("reduce_scatter", outputs, call, opts)
 
     def alltoall_base(
         self,
@@ -278,7 +280,7 @@ class ProcessGroup(dist.ProcessGroup):
                 _exchange(native, sent, received)
                 target.finish()
 
-        return self._start("all_to_all", [output], call)
+        return self._start("all_to_all", [output], call, opts)
 
     def alltoall(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
@@ -299,7 +301,7 @@ class ProcessGroup(dist.ProcessGroup):
             for target in targets:
                 target.finish()
 
-        return self._start("all_to_all", outputs, call)
+        return self._start("all_to_all", outputs, call, opts)
 
     def gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any) -> Work:
         root = opts.rootRank
@@ -313,7 +315,7 @@ class ProcessGroup(dist.ProcessGroup):
             else:
                 native.collective("gather", source(given), None, None, root)
 
-        return self._start("gather", [output], call)
+        return self._start("gather", [output], call, opts)
 
     # Torch 2.15 has these names.
     all_gather_single = _allgather_base
@@ -324,7 +326,7 @@ class ProcessGroup(dist.ProcessGroup):
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
     def barrier(self, opts: Any = None) -> Work:
-        return self._start("barrier", [], lambda native: native.barrier())
+        return self._start("barrier", [], lambda native: native.barrier(), opts)
 
     def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Work:
         tensor = _one(tensors)
@@ -347,16 +349,33 @@ class ProcessGroup(dist.ProcessGroup):
         work = Work(self._threads[1], "receive", self._limit, [tensor])
         return self._post(work, lambda: self._messages.receive(Receive(origin, tag, tensor, work)))
 
-    def _start(self, name: str, tensors: Any, call: _Call) -> Work:
-        """Starts a call, whose result are these tensors."""
+    def _start(self, name: str, tensors: Any, call: _Call, opts: Any) -> Work:
+        """Starts a call, whose result are these tensors, or makes it if the caller would wait."""
         thread = self._threads[0]
         work = Work(thread, name, self._limit, tensors)
+        if not getattr(opts, "asyncOp", True) and thread.take_turn():
+            self._make(work, name, call)
+            return work
 
         def task() -> None:
             call(thread.native)
             work.complete()
 
         return self._post(work, task)
+
+    def _make(self, work: Work, name: str, call: _Call) -> None:
+        """Makes a call on this thread, which has the turn."""
+        native = work.thread.native
+        try:
+            native.limit(self._limit, f"{name} took longer than {self._limit:g} s")
+            call(native)
+        except Exception as error:
+            work.fail(error)
+        else:
+            work.complete()
+        finally:
+            native.limit(None, "")
+            work.thread.end_turn()
 
     @staticmethod
     def _post(work: Work, task: Callable[[], None]) -> Work:

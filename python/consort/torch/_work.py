@@ -26,21 +26,26 @@ class Work(dist.Work):
         self.source = -1
         self._is_over = threading.Event()
         self._error: BaseException | None = None
-        self._over: torch.futures.Future[None] = torch.futures.Future()
-        # C++ code that waits, such as that of DistributedDataParallel, finds an error only in the
-        # future of a callback that raised it. It takes that of `set_exception` for tensors.
-        self._future = self._over.then(lambda _: self._outcome())
+        self._lock = threading.Lock()
+        #: The futures of the end and of the outcome, if somebody has asked for them.
+        self._over: torch.futures.Future[None] | None = None
+        self._future: torch.futures.Future[Any] | None = None
 
     def complete(self) -> None:
         """Reports that the call is complete."""
-        self._is_over.set()
-        self._over.set_result(None)
+        self._end(None)
 
     def fail(self, error: Exception) -> None:
         """Reports that the call has failed."""
-        self._error = error
-        self._is_over.set()
-        self._over.set_result(None)
+        self._end(error)
+
+    def _end(self, error: Exception | None) -> None:
+        with self._lock:
+            self._error = error
+            self._is_over.set()
+            over = self._over
+        if over is not None:
+            over.set_result(None)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Waits for the call. After `timeout`, or else that of the group, the group fails."""
@@ -83,4 +88,16 @@ class Work(dist.Work):
         return self._outcome()
 
     def get_future(self) -> torch.futures.Future[Any]:
-        return self._future
+        with self._lock:
+            if self._future is not None:
+                return self._future
+            over: torch.futures.Future[None] = torch.futures.Future()
+            # C++ code that waits, such as that of DistributedDataParallel, finds an error only in
+            # the future of a callback that raised it. It takes that of `set_exception` for tensors.
+            future = self._future = over.then(lambda _: self._outcome())
+            is_over = self._is_over.is_set()
+            if not is_over:
+                self._over = over
+        if is_over:
+            over.set_result(None)
+        return future

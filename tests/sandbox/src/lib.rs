@@ -81,7 +81,7 @@ pub fn built(program: &str, name: &str) -> PathBuf {
     let path = Path::new(program).with_file_name(name);
     assert!(
         path.exists(),
-        "{} is missing: run `cargo build --workspace --lib --bins --examples` before this test",
+        "{} is missing: run `cargo build --workspace --lib --bins --examples --tests` before this test",
         path.display()
     );
     path

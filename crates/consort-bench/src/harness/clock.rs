@@ -9,7 +9,7 @@ use std::{hint::spin_loop, time::Duration};
 
 use consort::{Rank, Result, Team, tune::Arrival};
 use consort_fabric::statistics::Summary;
-use consort_machine::usage;
+use consort_machine::{system::clock::now_ns, usage};
 
 use super::{
     arrival::Delays,
@@ -83,13 +83,13 @@ impl<'m> Clock<'m> {
     fn in_a_row(&mut self, work: &Work, bench: &WorkMemory, calls: u64) -> Result<()> {
         let lost = LostTime::so_far(); // before the barrier, because reading it takes time
         self.world.barrier()?;
-        let start_ns = usage::clock_ns();
+        let start_ns = now_ns();
         let mut delayed_ns = 0;
         for _ in 0..calls {
             delayed_ns += self.delays.work();
             work.call(bench, self.peers)?;
         }
-        let end_ns = usage::clock_ns();
+        let end_ns = now_ns();
         // A delay that took longer than intended is not part of the call, but cannot be separated
         // from it.
         let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
@@ -106,9 +106,9 @@ impl<'m> Clock<'m> {
             self.world.barrier()?;
             self.start_together()?;
             self.delays.work();
-            let start_ns = usage::clock_ns();
+            let start_ns = now_ns();
             work.call(bench, self.peers)?;
-            mine.push((start_ns, usage::clock_ns()));
+            mine.push((start_ns, now_ns()));
         }
         self.shared.show(&mine, lost.disturbs())
     }
@@ -119,7 +119,7 @@ impl<'m> Clock<'m> {
             return Ok(());
         }
         if self.world.rank() == Rank(0) {
-            self.shared.announce(usage::clock_ns() + AHEAD_NS)?;
+            self.shared.announce(now_ns() + AHEAD_NS)?;
         }
         let mut go_ns = self.shared.announced()?;
         while go_ns == self.went_ns {
@@ -127,7 +127,7 @@ impl<'m> Clock<'m> {
             go_ns = self.shared.announced()?;
         }
         self.went_ns = go_ns;
-        while usage::clock_ns() < go_ns {
+        while now_ns() < go_ns {
             spin_loop();
         }
         Ok(())
@@ -145,7 +145,7 @@ struct LostTime {
 impl LostTime {
     fn so_far() -> Self {
         Self {
-            now_ns: usage::clock_ns(),
+            now_ns: now_ns(),
             switches: usage::involuntary_switches(),
             waited: usage::run_delay(),
         }

@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 use consort::tune::Arrival;
 use consort_fabric::statistics::Summary;
 use consort_tuner::TransferClass;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::session::Mode;
-use crate::limits::Limit;
+use crate::{limits::Limit, query_json::optional};
 
 /// The time of one kind of work in one class of the transfer. A key that does not apply is null.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -60,7 +60,7 @@ pub struct Figure {
     /// The one-way transfer of a cache line during the measurement.
     pub c2c_ns: Option<f64>,
     /// Its class.
-    #[serde(serialize_with = "class")]
+    #[serde(serialize_with = "optional::serialize")]
     pub c2c_class: Option<TransferClass>,
     /// The bandwidth of a core that copies its own buffer of this size.
     pub memcpy_gbps: Option<f64>,
@@ -78,13 +78,6 @@ pub struct Figure {
     /// Whether a separate program measured it, with calls in a row; for tables only.
     #[serde(skip)]
     pub is_program: bool,
-}
-
-fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<S::Ok, S::Error> {
-    match class {
-        Some(class) => serializer.collect_str(class),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl Figure {

@@ -2,15 +2,15 @@
 //!
 //! | pattern | a call | in MPI |
 //! | --- | --- | --- |
-//! | put-signal | a put with a signal, awaited; one back | `MPI_Send`, `MPI_Recv`; both back |
+//! | put-signal | a put with a signal, awaited by PE 1, and back | `MPI_Send` to `MPI_Recv`, back |
 //! | put-rate | 64 puts, and a quiet | 64 `MPI_Isend`, 64 `MPI_Irecv`, an empty reply |
-//! | put-bandwidth | 16 puts, and a quiet | 16 of both, an empty reply |
+//! | put-bandwidth | 16 puts, and a quiet | 16 `MPI_Isend`, 16 `MPI_Irecv`, an empty reply |
 //!
 //! The reply has the same meaning as a quiet: all messages have arrived. Each message has a
 //! separate place at the target, and all have the same source. PE 1 takes no part in puts: it waits
 //! in the barrier at the end of a block.
 
-use std::{cell::Cell, collections::BTreeMap, str::FromStr};
+use std::{cell::Cell, collections::BTreeMap};
 
 use consort::{
     Rank, Result, Symmetric, Team,
@@ -18,30 +18,20 @@ use consort::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Operations between two PEs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Pattern {
-    /// The round trip of a put with a signal.
-    PutSignal,
-    /// Many small puts.
-    PutRate,
-    /// Some large puts.
-    PutBandwidth,
+consort_fabric::named_enum! {
+    /// Operations between two PEs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub enum Pattern {
+        /// The round trip of a put with a signal.
+        PutSignal = "put-signal",
+        /// Many small puts.
+        PutRate = "put-rate",
+        /// Some large puts.
+        PutBandwidth = "put-bandwidth",
+    }
 }
 
 impl Pattern {
-    /// All patterns.
-    pub const EVERY: [Self; 3] = [Self::PutSignal, Self::PutRate, Self::PutBandwidth];
-
-    /// Returns the name, on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PutSignal => "put-signal",
-            Self::PutRate => "put-rate",
-            Self::PutBandwidth => "put-bandwidth",
-        }
-    }
-
     /// Returns the number of messages of a call, if they all go in one direction.
     pub const fn messages(self) -> Option<u32> {
         match self {
@@ -97,15 +87,6 @@ impl Pattern {
             source: vec![1; words],
             tripped: Cell::new(0),
         })
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let found = Self::EVERY.into_iter().find(|one| one.name() == text);
-        found.ok_or_else(|| Self::EVERY.map(Self::name).join(", "))
     }
 }
 
@@ -175,14 +156,5 @@ mod tests {
             let came_back = if pattern == Pattern::PutSignal { 1 } else { 0 };
             assert_eq!(words[0], vec![came_back; all], "{pattern:?}");
         }
-    }
-
-    #[test]
-    fn names_are_read() {
-        for pattern in Pattern::EVERY {
-            assert_eq!(pattern.name().parse(), Ok(pattern));
-        }
-        let known = "put-signal, put-rate, put-bandwidth".to_owned();
-        assert_eq!("put".parse::<Pattern>(), Err(known));
     }
 }

@@ -3,8 +3,8 @@
 //! A round is one reading of each limit at each size, then one session of all work in a separate
 //! launch. Rounds are short compared with the run, so that figures and limits see the same changes
 //! of the machine. The run ends when every work's median is within 2 % at 95 % confidence, when the
-//! budget is spent, or when it is stopped. Each kind of work has a block, even if that takes
-//! longer.
+//! budget is spent, or when it is stopped. Each kind of work gets at least one block, even if the
+//! run then exceeds its budget.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

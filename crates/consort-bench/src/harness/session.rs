@@ -5,13 +5,13 @@
 //! transfer at that moment. A block is discarded if its two readings differ by more than a fifth.
 //! It counts as disturbed if a PE with its own core lost the core during the block.
 //!
-//! | | a block's time of one call | skewed arrival |
+//! | mode | the time of a call in a block | with skewed arrival |
 //! | --- | --- | --- |
-//! | throughput | the longest local time of any PE over calls in a row | less its own delays |
-//! | latency | median over calls, each alone: first start to last end | last start to last end |
+//! | throughput | calls in a row: the longest local time of any PE | without the PE's own delays |
+//! | latency | each call alone, median: first start to last end | last start to last end |
 //!
-//! The kinds of work alternate, block by block. Some calls precede each block, because a change of
-//! the algorithm drops all plans.
+//! The kinds of work alternate, block by block. Before each block, PEs make some calls that are not
+//! timed. These make new plans, because a change of the algorithm drops all plans.
 
 use std::time::Duration;
 

@@ -56,7 +56,10 @@ pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
 
 /// Makes a buffer on core `b`. Then, repeatedly, core `b` rewrites it and core `a` uses it. Returns
 /// the median of the results of `measured`.
-pub(super) fn after_rewriting<T: Send>(
+///
+/// # Errors
+/// As for [`transfer_ns`].
+pub fn after_rewriting<T: Send>(
     a: CpuId,
     b: CpuId,
     budget: Duration,
@@ -102,7 +105,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the median of samples taken until the budget is spent.
-pub(super) fn median_within<E>(
+///
+/// # Errors
+/// That of `one`.
+pub fn median_within<E>(
     budget: Duration,
     mut one: impl FnMut() -> Result<f64, E>,
 ) -> Result<f64, E> {

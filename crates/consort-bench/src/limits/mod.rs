@@ -9,9 +9,7 @@
 //!   threads;
 //! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core has
 //!   just rewritten;
-//! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise;
-//! - [`load_ns`], [`pull_load_ns`]: a load that depends on the previous one, likewise;
-//! - [`fetch_add_ns`], [`clock_ghz`]: an atomic addition, and the core's clock.
+//! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise.
 //!
 //! Each measures for about its budget, but at least three times unless that takes much longer, and
 //! returns the median. [`Limits`] holds readings of them over a run, and [`survey`] measures
@@ -19,13 +17,11 @@
 
 mod bandwidth;
 mod between;
-mod latency;
 mod ping_pong;
 mod readings;
 pub mod survey;
 
 pub use bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps};
-pub use between::transfer_ns;
-pub use latency::{clock_ghz, fetch_add_ns, load_ns, pull_load_ns};
+pub use between::{after_rewriting, median_within, transfer_ns};
 pub use ping_pong::{PingPong, PingPongTimeout};
 pub use readings::{Limit, Limits, MOST_BYTES, readings_agree};

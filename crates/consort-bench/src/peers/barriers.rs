@@ -1,6 +1,7 @@
 //! The barriers of the thread libraries, behind one trait.
 //!
-//! Each implementation only adds the selection of a rank's state, for libraries that need it.
+//! Each implementation only calls the library's barrier. If the library keeps a state for each
+//! rank, the implementation first selects the state of the calling rank.
 #![expect(unsafe_code, reason = "the libraries need per-rank state and a C barrier")]
 
 use std::cell::UnsafeCell;

@@ -191,7 +191,10 @@ impl CompiledProgram {
         )?;
         let (file, path) = (folder.path().join("program.c"), folder.path().join("program"));
         fs::write(&file, source).context("cannot write the program")?;
-        output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)?;
+        // Without the folder, the same mistake has the same text each time.
+        let within = format!("{}/", folder.path().display());
+        output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)
+            .map_err(|error| anyhow!(error.to_string().replace(&within, "")))?;
         Ok(Self { path, _folder: folder })
     }
 

@@ -8,8 +8,8 @@
 //! 3. every thread copies its blocks from these addresses, or adds them up in rank order;
 //! 4. barrier, so that no thread changes data that others still read.
 //!
-//! Cost: two barriers, and a thread's copies or its passes over the data that it adds. There are no
-//! chunks, and nothing overlaps.
+//! Cost: two barriers, and the work of a thread: its copies, or its passes over the data that it
+//! adds. There are no chunks, and nothing overlaps.
 //!
 //! The unsafe blocks rely on the contract of [`peers`]:
 //! (P1) each rank is used by one thread at a time, and is below `pes`;

@@ -1,30 +1,24 @@
 //! `consort bench`: times calls of this library, the machine's limits, and other libraries.
 //!
-//! 1. Each file not named below is a subcommand: its arguments, their checks, and the call of
-//!    `consort-bench` that measures.
+//! 1. Each file not named below contains a subcommand, or several with the same options. It parses
+//!    and checks the arguments, and calls `consort-bench`, which measures.
 //! 2. `presenter`: the options of all subcommands, and the output of results; `compare`: the
 //!    results of an earlier run next to them; `text`: the tables for people.
-//! 3. `calls`: the options of `barrier` and `collective`; `communication`: measures these and
-//!    `point-to-point`; `peers`: the libraries to compare with.
+//! 3. `calls`: `barrier` and `collective`; `communication`: measures these and `point-to-point`;
+//!    `peers`: the libraries to compare with.
 
-mod barrier;
 mod calls;
-mod collective;
 mod communication;
 mod compare;
-mod container;
 mod counting;
 mod critical_sections;
 mod fork_join;
-mod look_up;
 mod online;
 mod openshmem;
-mod overlap;
 mod peers;
 mod point_to_point;
 mod presenter;
 mod region;
-mod sharing;
 mod text;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -38,19 +32,14 @@ use consort_bench::{
 };
 use consort_console::refuse;
 
-use barrier::BarrierBench;
-use collective::CollectiveBench;
-use container::ContainerBench;
+use calls::{BarrierBench, CollectiveBench};
 use counting::CountingBench;
-use critical_sections::CounterBench;
+use critical_sections::{ContainerBench, CounterBench};
 use fork_join::ForkJoinBench;
-use look_up::LookUpBench;
 use online::OnlineBench;
 use openshmem::OpenShmemBench;
-use overlap::OverlapBench;
 use point_to_point::PointToPointBench;
 use region::RegionBench;
-use sharing::SharingBench;
 
 /// Time this library, next to hardware limits and other libraries
 #[derive(Args)]
@@ -68,10 +57,7 @@ enum BenchSubject {
     Counting(CountingBench),
     Region(RegionBench),
     ForkJoin(ForkJoinBench),
-    Sharing(SharingBench),
-    Overlap(OverlapBench),
     Online(OnlineBench),
-    LookUp(LookUpBench),
     /// Time a counter under each lock, next to parking_lot and std
     Lock(CounterBench),
     /// Time a counter under each scheme of delegation and combining
@@ -99,10 +85,7 @@ impl Bench {
             BenchSubject::Counting(bench) => bench.run(),
             BenchSubject::Region(bench) => bench.run(),
             BenchSubject::ForkJoin(bench) => bench.run(),
-            BenchSubject::Sharing(bench) => bench.run(),
-            BenchSubject::Overlap(bench) => bench.run(),
             BenchSubject::Online(bench) => bench.run(),
-            BenchSubject::LookUp(bench) => bench.run(),
             BenchSubject::Lock(bench) => bench.run(Subject::Lock),
             BenchSubject::Delegate(bench) => bench.run(Subject::Delegate),
             BenchSubject::Counter(bench) => bench.run(Subject::Counter),
@@ -118,10 +101,10 @@ fn refuse_subject(words: &[OsString]) -> Result<ExitCode> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     let takes: [(&str, bool); 5] = [
         ("collective", word.parse::<Collective>().is_ok()),
-        ("point-to-point", word.parse::<Pattern>().is_ok()),
-        ("counting", word.parse::<Workload>().is_ok()),
-        ("fork-join", word.parse::<ForkJoinProgram>().is_ok()),
-        ("container", container::KINDS.iter().any(|kind| kind.name() == word)),
+        ("point-to-point", Pattern::EVERY.iter().any(|one| one.name() == word)),
+        ("counting", Workload::EVERY.iter().any(|one| one.name() == word)),
+        ("fork-join", ForkJoinProgram::EVERY.iter().any(|one| one.name() == word)),
+        ("container", critical_sections::CONTAINERS.iter().any(|kind| kind.name() == word)),
     ];
     match takes.into_iter().find(|(_, takes)| *takes) {
         Some((subject, _)) => {

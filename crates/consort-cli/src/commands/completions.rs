@@ -65,8 +65,8 @@ fn names_of(id: &str) -> Vec<&'static str> {
         }
         "fabric" => vec!["threads", "processes", "mpi", "mixed"],
         "sync" => vec!["strict", "loose", "mine"],
-        "arrival" => Arrival::EVERY.iter().map(|it| it.name()).collect(),
-        "rigour" => Rigour::EVERY.iter().map(|it| it.name()).collect(),
+        "arrival" => Arrival::EVERY.map(Arrival::name).to_vec(),
+        "rigour" => Rigour::EVERY.map(Rigour::name).to_vec(),
         "waiting" => vec!["spin", "spin-yield", "spin-yield-park"],
         _ => Vec::new(),
     }

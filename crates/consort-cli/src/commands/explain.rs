@@ -17,10 +17,9 @@ use consort_tuner::{
 };
 use serde::Serialize;
 
-use crate::{record::Record, wisdom_file};
+use crate::wisdom_file::{self, Record};
 use consort_console::{
-    args,
-    call::Call,
+    args::{self, Call},
     output::{self, finish, table, time},
 };
 

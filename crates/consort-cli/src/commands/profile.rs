@@ -2,8 +2,8 @@
 //! saved.
 //!
 //! The program's PEs write their profiles to a folder that `CONSORT_PROFILE` names. When the
-//! program has ended, in any way, `joined` joins them, `tuning` compares the algorithms that served
-//! with wisdom, and `text` and `json` show the result.
+//! program has ended, in any way, `joined` joins them, `tuning` compares wisdom with the algorithms
+//! that served the calls, and `text` and `json` show the result.
 
 mod joined;
 mod json;

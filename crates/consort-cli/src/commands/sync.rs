@@ -11,7 +11,7 @@ use consort_bench::{
 use consort_machine::topology::Topology;
 use consort_report::Document;
 
-use crate::plots::sections;
+use crate::section_plots;
 use consort_console::{
     args, interrupt,
     measurement::Measurement,
@@ -103,7 +103,7 @@ impl Advise {
         let entries = sections.results.entries();
         let plots = |document: &mut Document| {
             add_page(document, &advice);
-            sections::plots(document, &entries);
+            section_plots::plots(document, &entries);
         };
         let findings = Findings { objects: &entries, rows: None, page: &page, plots: &plots };
         if self.results.are_for_programs() {

@@ -7,7 +7,6 @@
 //! For PEs that are processes, it shows their places and the times of messages (`places`).
 
 mod heat;
-mod outcome;
 mod places;
 mod text;
 
@@ -28,7 +27,7 @@ use consort_machine::topology::Topology;
 use consort_report::Document;
 use serde_json::Value;
 
-use outcome::TopoOutput;
+use text::TopoOutput;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,7 +94,11 @@ impl Topo {
             Err(error) => (None, Some(error.to_string())),
         };
         let report = TopoOutput { machine: MachineInfo::of(&topology), measured, not_measured };
-        let plots = |document: &mut Document| heat::plot(document, &report);
+        let plots = |document: &mut Document| {
+            if let Some(measured) = &report.measured {
+                heat::plot(document, &measured.transfers);
+            }
+        };
         let findings = Findings {
             objects: std::slice::from_ref(&report),
             rows: Some(transfers(&report)?),

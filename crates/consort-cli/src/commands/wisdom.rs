@@ -15,10 +15,7 @@ use consort_fabric::OperatorClass;
 use consort_tuner::{Identity, Wisdom as Content, WisdomError};
 use serde::Serialize;
 
-use crate::{
-    record::Record,
-    wisdom_file::{self, advised, set_aside},
-};
+use crate::wisdom_file::{self, Record, advised, set_aside};
 use consort_console::{
     args,
     output::{self, brief_in_words, finish, table, time},

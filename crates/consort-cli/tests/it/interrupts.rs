@@ -37,11 +37,8 @@ fn interrupted_benchmark_shows_partial_results() {
     for line in [
         "bench barrier --pes 5 --budget 600 --json",
         "bench counting counted-all-to-all --pes 3 --budget 600 --json",
-        "bench look-up --budget 600 --json",
-        "bench overlap --bytes 8 --pes 2 --budget 600 --json",
         "bench region --pes 3 --budget 600 --json",
         "bench fork-join nbody --threads 2 --budget 600 --json",
-        "bench sharing --pes 3 --budget 600 --json",
         "bench lock --threads 2 --budget 600 --json",
     ] {
         let Output { status, stdout, stderr } = interrupted_after(FIRST, folder.path(), line);

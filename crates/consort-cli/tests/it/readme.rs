@@ -2,8 +2,8 @@
 //!
 //! The test runs each line of a block marked `sh`, and each line after `$ ` in a block marked
 //! `console`, in order. Each document has a fresh folder, separate wisdom, and the C program that
-//! it names. After a comment `# takes long`, a command is only compared with its help. A list names
-//! the lines to skip, which do not use the command.
+//! it names. After a comment `# takes long`, the test does not run a command, but looks for its
+//! options in its help. The test skips the lines that do not use `consort`; a list names them.
 
 use std::{
     env, fs,

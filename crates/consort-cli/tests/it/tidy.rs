@@ -5,11 +5,9 @@
 
 mod circles;
 mod documents;
-mod errors;
+mod interface;
 mod links;
 mod manifests;
-mod methods;
-mod names;
 mod release;
 mod sources;
 

@@ -1,6 +1,7 @@
 //! Pipes, devices, folders and endless files in place of each file that the command reads: it
-//! rejects them immediately, names them, and neither waits nor fills the memory. It uses files that
-//! another user could have written, with a warning, because they are only data.
+//! rejects them immediately, names them, and neither waits nor fills the memory. If another user
+//! could have written a file, the command prints a warning, but uses the file, because it is only
+//! data.
 
 use std::{
     fs::{self, File, Permissions},

@@ -1,6 +1,6 @@
-//! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
-//! starts, with the smallest budgets, and OpenSHMEM programs. On a machine without an MPI, the
-//! tests are listed as ignored.
+//! `consort bench`, `tune`, `topo`, `reproduce` and `run`, with the smallest budgets, and OpenSHMEM
+//! programs. The `mpirun` in `PATH` starts the processes. On a machine without an MPI, the tests
+//! are listed as ignored.
 
 mod shmem;
 

@@ -21,7 +21,6 @@ pub struct Parts;
 
 impl OpenComposition for Parts {
     const NAME: &'static str = "gather_broadcast";
-    const PARTS: [Collective; 2] = [Collective::Gather, Collective::Broadcast];
     type First = gather::Any;
     type Second = broadcast::Any;
 

@@ -2,7 +2,7 @@
 
 pub mod vector;
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     all_broadcast: AllBroadcast,
@@ -12,8 +12,9 @@ registry! {
     neighbour_exchange: NeighbourExchange,
     recursive_doubling: RecursiveDoubling,
     ring: Ring;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of AllGather;
     gather_broadcast: GatherBroadcast,
     two_level: TwoLevel,
 }

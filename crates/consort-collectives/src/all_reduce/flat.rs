@@ -11,11 +11,12 @@
 //! `dissemination`. If the data is only a little longer, they use a pairwise exchange.
 //!
 //! Cost: one transfer, `P - 1` messages per PE. A scheme in which each PE writes one line and reads
-//! all others costs the same. Here a PE waits only for words in its own memory, so each line has a
-//! copy at every PE (for 8 bytes, a short slot).
+//! all others costs the same. Here a PE waits only for words in its own memory, so each PE writes a
+//! copy of its line to every other PE. If the data has 8 bytes, the copy is a short slot instead of
+//! a line.
 //!
-//! Source: a dissemination of radix `P`, which has the messages of a flat exchange (Nishtala,
-//! Zheng, Hargrove and Yelick 2011, section 3.4).
+//! Source: a dissemination of radix `P`, which sends the same messages as a flat exchange
+//! (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4).
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,

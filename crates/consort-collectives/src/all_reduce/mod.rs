@@ -8,7 +8,7 @@
 
 use consort_fabric::{Collective, Query};
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     direct: Direct,
@@ -20,8 +20,9 @@ registry! {
     recursive_doubling: RecursiveDoubling,
     ring: Ring,
     shared: Shared;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of AllReduce;
     reduce_broadcast: ReduceBroadcast,
     reduce_scatter_all_gather: ReduceScatterAllGather,
     two_level: TwoLevel,

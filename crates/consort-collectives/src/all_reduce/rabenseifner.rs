@@ -13,8 +13,8 @@
 //! 3. they exchange the combined ranges in the same rounds backwards;
 //! 4. the waiting PEs receive the result.
 //!
-//! Cost: `2 log2 P` transfers, and `2 (P - 1) / P` of the data through a PE; two more transfers of
-//! all the data if `P` is not a power of two.
+//! Cost: `2 log2 P` transfers, in which each PE sends `2 (P - 1) / P` times the data; two more
+//! transfers of all the data if `P` is not a power of two.
 
 use std::ops::Range;
 

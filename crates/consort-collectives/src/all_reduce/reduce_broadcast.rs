@@ -5,7 +5,7 @@
 //! `reduce_broadcast(knomial_get(largest_first=0,radix=4),direct)`. `flat`, `knomial`, `chain` and
 //! `oc_bcast` are also such pairs, but have the parameters of a single algorithm.
 
-use consort_fabric::{Collective, Query};
+use consort_fabric::Query;
 
 use super::reduce_and_broadcast;
 use crate::{
@@ -22,7 +22,6 @@ pub struct Parts;
 
 impl OpenComposition for Parts {
     const NAME: &'static str = "reduce_broadcast";
-    const PARTS: [Collective; 2] = [Collective::Reduce, Collective::Broadcast];
     type First = reduce::Any;
     type Second = broadcast::Any;
 

@@ -25,7 +25,6 @@ pub struct Parts;
 
 impl OpenComposition for Parts {
     const NAME: &'static str = "reduce_scatter_all_gather";
-    const PARTS: [Collective; 2] = [Collective::ReduceScatter, Collective::AllGather];
     type First = reduce_scatter::Any;
     type Second = all_gather::Any;
 

@@ -2,14 +2,15 @@
 
 pub mod vector;
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     bruck: Bruck,
     direct: Direct,
     flat: Flat,
     pairwise: Pairwise;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of AllToAll;
     two_level: TwoLevel,
 }

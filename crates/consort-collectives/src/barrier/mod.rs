@@ -9,11 +9,12 @@ registry! {
     dissemination: Dissemination,
     knomial: Flat Knomial;
     use Vendor;
-    Any;
+    Any of Barrier;
     two_level: TwoLevel,
 }
 
 /// A barrier that is ready to run, as the entry or exit barrier of another operation.
+#[derive(Hash)]
 pub enum Synchronizer {
     /// See [`Central`].
     Central(<Central as Algorithm>::Schedule),

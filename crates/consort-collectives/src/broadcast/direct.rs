@@ -40,9 +40,7 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.exposes {
-            return Err(Self::incapable("the fabric cannot expose buffers"));
-        }
+        Self::need_exposures(setting)?;
         let signals = setting.leaves_early() && setting.lines() > 0;
         let here = signals.then(|| setting.channel(0));
         Ok(Schedule { root: setting.call.root, bytes: setting.call.bytes, here })

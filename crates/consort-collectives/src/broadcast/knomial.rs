@@ -6,11 +6,12 @@
 //! work at once (Petrović 2015, section 3.1.1).
 //!
 //! Protocol, for each chunk: receive it from the parent into the target; send it to each child
-//! (`protocols/stream`). The last child comes first: in a k-nomial tree, it has the largest
-//! subtree.
+//! (`protocols/stream`). A PE sends to its last child first, because in a k-nomial tree this child
+//! has the largest subtree.
 //!
-//! Cost: `P - 1` messages, and the depth of the tree on the critical path. With chunks: the depth
-//! to fill the pipeline, then `k` times the message.
+//! Cost: `P - 1` messages, and the depth of the tree on the critical path. With chunks, the first
+//! chunk travels the depth of the tree, which fills the pipeline; then each PE sends the whole
+//! message `k` times.
 
 use std::marker::PhantomData;
 

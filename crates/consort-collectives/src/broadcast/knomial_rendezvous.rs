@@ -38,9 +38,7 @@ impl Algorithm for KnomialRendezvous {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check(candidate)?;
-        if !setting.capabilities.exposes {
-            return Err(Self::incapable("the fabric cannot expose buffers"));
-        }
+        Self::need_exposures(setting)?;
         let (shape, _) = KnomialOfBlocks::of(candidate);
         let node = shape.node(setting.rank, setting.call.root, setting.call.pes);
         Ok(Schedule {

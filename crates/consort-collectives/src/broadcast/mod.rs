@@ -7,7 +7,7 @@
 //! those of RCCE_comm, with sends that wait for their receivers. `direct` and `shared` copy between
 //! the callers' buffers.
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     direct: Direct,
@@ -18,7 +18,8 @@ registry! {
     scatter_allgather: ScatterAllgather,
     shared: Shared,
     two_sided: TwoSidedBinomial TwoSidedScatterAllgather;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of Broadcast;
     two_level: TwoLevel,
 }

@@ -25,6 +25,7 @@ use consort_fabric::{
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
+    protocols::relay,
     rank_math::tree::{NotificationTree, Shape},
 };
 
@@ -49,32 +50,13 @@ pub struct Schedule {
 impl Algorithm for OcBcast {
     const NAME: &'static str = "oc_bcast";
     const DIRECTION: Direction = Direction::Down;
-    const PARAMETERS: &'static [Parameter] = &[
-        Parameter { name: "chunk_bytes", values: &[3072, 8192, 32768], range: (1, 1 << 30) },
-        Parameter { name: "k", values: &[1, 2, 7, 47], range: (1, 65535) },
-    ];
+    const PARAMETERS: &'static [Parameter] = relay::PARAMETERS;
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let chunk = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let k = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
-        let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
-        if k > most {
-            return Err(Self::incapable(format!("k is {k}, but {pes} PEs allow at most {most}")));
-        }
-        if chunk > buffer / 2 {
-            let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
-            return Err(Self::incapable(why));
-        }
-        if setting.lines() <= k {
-            return Err(Self::incapable("the inbox is too small"));
-        }
-        let Ok(chunks) = Step::try_from(bytes.div_ceil(chunk).max(1)) else {
-            return Err(Self::incapable("there are more chunks than can be counted"));
-        };
-        let shape = Shape::Kary(k);
+        let (shape, chunk, chunks) = relay::divided::<Self>(setting, candidate)?;
         let node = shape.node(rank, root, pes);
         let done = |index| setting.channel(1 + index);
         Ok(Schedule {

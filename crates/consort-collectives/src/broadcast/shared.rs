@@ -83,9 +83,7 @@ impl Algorithm for Shared {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         Self::need_counters(setting)?;
-        if !setting.capabilities.exposes {
-            return Err(Self::incapable("the fabric cannot expose buffers"));
-        }
+        Self::need_exposures(setting)?;
         let chunk = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let Setting { counter, call: CallSpec { root, bytes, .. }, .. } = *setting;
         if bytes <= chunk {

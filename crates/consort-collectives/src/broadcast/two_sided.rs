@@ -4,12 +4,13 @@
 //! Idea: each step consists of pairs of PEs, one of which sends while the other receives. Source:
 //! Petrović 2015, sections 3.3.2 and 4.3, which compares OC-BCAST with these algorithms.
 //!
-//! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
-//! (`rank_math/halving`): the whole message, or the slices of that half. In the second algorithm,
-//! each PE then does this `P - 1` times: it sends a slice to its left neighbour, first its own
-//! slice and then the one that it received last, and receives a slice from its right neighbour
-//! (`rank_math/slices`). The messages are those of `protocols/two_sided`. Even PEs send first, odd
-//! PEs receive first. PEs never wait in a cycle, because no PE sends to the root.
+//! Protocol: the owner of a range of PEs sends to the first PE of the second half of this range,
+//! and so on (`rank_math/halving`). In the first algorithm it sends the whole message, in the
+//! second the slices of that half. In the second algorithm, each PE then does this `P - 1` times:
+//! it sends a slice to its left neighbour, first its own slice and then the one that it received
+//! last, and receives a slice from its right neighbour (`rank_math/slices`). The messages are those
+//! of `protocols/two_sided`. Even PEs send first, odd PEs receive first. PEs never wait in a cycle,
+//! because no PE sends to the root.
 //!
 //! Cost: `log2 P` messages one after the other. In the second algorithm, each of these carries half
 //! as many slices as the previous one. Then `2 (P - 1)` messages of one slice follow, because a PE

@@ -21,8 +21,6 @@ use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 pub trait OpenComposition: 'static {
     /// The composed algorithm's name, which is also the name of its file.
     const NAME: &'static str;
-    /// The collectives of the parts.
-    const PARTS: [Collective; 2];
     /// The first part; its root is PE 0 if it has one.
     type First: AnySchedule;
     /// The second part, on the result of the first; its root is PE 0 if it has one.
@@ -47,7 +45,7 @@ pub struct Schedule<A, B> {
 impl<C: OpenComposition> Algorithm for Open<C> {
     const NAME: &'static str = C::NAME;
     const PARAMETERS: &'static [Parameter] = &[];
-    const PARTS: [Option<Collective>; 3] = [Some(C::PARTS[0]), Some(C::PARTS[1]), None];
+    const PARTS: [Option<Collective>; 3] = [C::First::COLLECTIVE, C::Second::COLLECTIVE, None];
     type Schedule = Schedule<C::First, C::Second>;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError> {

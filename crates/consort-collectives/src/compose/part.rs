@@ -225,6 +225,16 @@ impl<F: Fabric, V: View> Rma for PartFabric<'_, F, V> {
         self.f.get_combine(remote, at, self.own(left), self.own(target))
     }
 
+    fn get_both_combine(
+        &self,
+        left: &F::Remote,
+        right: &F::Remote,
+        at: usize,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        self.f.get_both_combine(left, right, at, self.own(target))
+    }
+
     fn put(&self, remote: &F::Remote, at: usize, source: Span) -> impl Future<Output = Op> {
         self.f.put(remote, at, self.own(source))
     }
@@ -265,6 +275,10 @@ impl<F: Fabric, V: View> Rendezvous for PartFabric<'_, F, V> {
         self.f.expose(self.peer(to), exposure, self.own(span))
     }
 
+    fn expose_without_wake(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
+        self.f.expose_without_wake(self.peer(to), exposure, self.own(span))
+    }
+
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<F::Remote>> {
         self.f.attach(self.peer(from), exposure)
     }
@@ -275,6 +289,10 @@ impl<F: Fabric, V: View> Rendezvous for PartFabric<'_, F, V> {
 
     fn detach(&self, remote: F::Remote) -> impl Future<Output = Op> {
         self.f.detach(remote)
+    }
+
+    fn detach_without_wake(&self, remote: F::Remote) -> impl Future<Output = Op> {
+        self.f.detach_without_wake(remote)
     }
 
     fn await_detached(&self) -> impl Future<Output = Op> {

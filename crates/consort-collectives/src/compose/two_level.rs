@@ -29,7 +29,7 @@
 //! The parts share the call: each has a third of the inbox, and separate counters. The first has
 //! the caller's entry mode, the last its exit mode. In between, only a PE itself uses its buffers.
 
-use std::{future::Future, hash::Hash, marker::PhantomData, pin::Pin};
+use std::{future::Future, marker::PhantomData, pin::Pin};
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Nodes, Op, OperatorClass,
@@ -48,23 +48,13 @@ use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 /// Scratch memory is divided at cache lines, which suits any element.
 const LINE_BYTES: usize = 64;
 
-/// The parts of a collective in two levels.
-pub trait Levels: 'static {
-    /// The collectives of the parts; `None` for a part that does not exist.
-    const PARTS: [Option<Collective>; 3];
-    /// Inside nodes, to the leaders.
-    type Up: AnySchedule;
-    /// Between the leaders.
-    type Across: AnySchedule;
-    /// Inside nodes, from the leaders.
-    type Down: AnySchedule;
-}
-
 /// A part that does not exist.
 #[derive(Hash)]
 pub enum NoPart {}
 
 impl AnySchedule for NoPart {
+    const COLLECTIVE: Option<Collective> = None;
+
     fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
         unreachable!("a part that is not there has no schedule")
     }
@@ -85,9 +75,10 @@ impl AnySchedule for NoPart {
 /// See [`Algorithm::cost_ns`].
 type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
 
-/// A collective in two levels.
+/// A collective in two levels, by three parts: `Up` inside nodes to the leaders, `Across` between
+/// the leaders, and `Down` inside nodes from the leaders.
 #[derive(Debug)]
-pub struct TwoLevel<L>(PhantomData<L>);
+pub struct TwoLevel<Up, Across, Down>(PhantomData<(Up, Across, Down)>);
 
 /// The modes of each part, the size of its blocks, and the place of its buffers.
 #[derive(Clone, Copy, Hash)]
@@ -104,34 +95,34 @@ struct Outline {
 /// One PE's schedule: those of the parts that it takes part in, and the blocks that it reorders
 /// before and after the part across.
 #[derive(Hash)]
-pub struct Schedule<L: Levels> {
-    up: Option<PartSchedule<L::Up>>,
+pub struct Schedule<Up, Across, Down> {
+    up: Option<PartSchedule<Up>>,
     before: Option<Reorder>,
-    across: Option<PartSchedule<L::Across>>,
+    across: Option<PartSchedule<Across>>,
     after: Option<Reorder>,
-    down: Option<PartSchedule<L::Down>>,
+    down: Option<PartSchedule<Down>>,
     steps: u64,
 }
 
-impl<L: Levels + Hash> TwoLevel<L> {
+impl<Up: AnySchedule, Across: AnySchedule, Down: AnySchedule> TwoLevel<Up, Across, Down> {
     const fn has(level: usize) -> bool {
-        L::PARTS[level].is_some()
+        Self::PARTS[level].is_some()
     }
 
     fn is(level: usize, part: Collective) -> bool {
-        L::PARTS[level] == Some(part)
+        Self::PARTS[level] == Some(part)
     }
 
     fn candidate(candidate: &Candidate, level: usize) -> Result<Candidate, PlanError> {
-        part_of::<Self>(candidate, L::PARTS[..level].iter().flatten().count())
+        part_of::<Self>(candidate, Self::PARTS[..level].iter().flatten().count())
     }
 
     /// Returns the modes of the parts. If a leader reorders its data after the last part, that part
     /// exits with mode Mine, because no peer may access the data during the reordering.
     fn sync(sync: SyncModes, reorders_after: bool) -> [SyncModes; 3] {
         std::array::from_fn(|level| {
-            let is_first = L::PARTS[..level].iter().all(Option::is_none);
-            let is_last = L::PARTS[level + 1..].iter().all(Option::is_none) && !reorders_after;
+            let is_first = Self::PARTS[..level].iter().all(Option::is_none);
+            let is_last = Self::PARTS[level + 1..].iter().all(Option::is_none) && !reorders_after;
             SyncModes {
                 entry: if is_first { sync.entry } else { SyncMode::Mine },
                 exit: if is_last { sync.exit } else { SyncMode::Mine },
@@ -202,7 +193,7 @@ impl<L: Levels + Hash> TwoLevel<L> {
         outline: &Outline,
         (ranks, root, own): (Ranks, u32, Option<u32>),
     ) -> Result<(Option<PartSchedule<S>>, u64), PlanError> {
-        let Some(collective) = L::PARTS[level] else { return Ok((None, 1)) };
+        let Some(collective) = S::COLLECTIVE else { return Ok((None, 1)) };
         let lines = setting.lines() / 3;
         let index = u32::try_from(level).unwrap_or(0);
         let first_channel = setting.first_channel + index * lines;
@@ -254,13 +245,15 @@ impl<L: Levels + Hash> TwoLevel<L> {
     }
 }
 
-impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
+impl<Up: AnySchedule, Across: AnySchedule, Down: AnySchedule> Algorithm
+    for TwoLevel<Up, Across, Down>
+{
     const NAME: &'static str = "two_level";
     const PARAMETERS: &'static [Parameter] = &[];
-    const PARTS: [Option<Collective>; 3] = L::PARTS;
-    type Schedule = Schedule<L>;
+    const PARTS: [Option<Collective>; 3] = [Up::COLLECTIVE, Across::COLLECTIVE, Down::COLLECTIVE];
+    type Schedule = Schedule<Up, Across, Down>;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule<L>, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError> {
         Self::check_names(candidate)?;
         let (nodes, CallSpec { pes, root, class, collective, .. }) =
             (setting.capabilities.nodes, setting.call);
@@ -279,7 +272,7 @@ impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
                 "the PEs are dealt in turn, but the operator is not commutative",
             ));
         }
-        let volume = Volume::new(L::PARTS, collective, pes, nodes);
+        let volume = Volume::new(Self::PARTS, collective, pes, nodes);
         let Some(outline) = Self::outline(setting, &volume) else {
             return Err(Self::incapable("the data of a leader is longer than the scratch memory"));
         };
@@ -300,8 +293,8 @@ impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
         let ends = [0, count - 1];
         for node in ends.into_iter().filter(|_| !is_regular) {
             let others = (nodes.members(node, pes), leader, None);
-            let (_, up_there) = Self::part::<L::Up>(setting, candidate, 0, &outline, others)?;
-            let (_, down_there) = Self::part::<L::Down>(setting, candidate, 2, &outline, others)?;
+            let (_, up_there) = Self::part::<Up>(setting, candidate, 0, &outline, others)?;
+            let (_, down_there) = Self::part::<Down>(setting, candidate, 2, &outline, others)?;
             steps = steps.max(up_there).max(down_there);
         }
         let has_blocks = across.is_some() && (!collective.is_rooted() || setting.rank == root);
@@ -310,17 +303,17 @@ impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
         Ok(Schedule { up, before, across, after, down, steps })
     }
 
-    fn steps(schedule: &Schedule<L>) -> u64 {
+    fn steps(schedule: &Self::Schedule) -> u64 {
         schedule.steps
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let Some((nodes, inside)) = &model.inside else { return f64::INFINITY };
-        let volume = Volume::new(L::PARTS, query.collective, query.pes, *nodes);
+        let volume = Volume::new(Self::PARTS, query.collective, query.pes, *nodes);
         let syncs = Self::sync(query.sync, volume.columns > 0);
         let (count, members) = (nodes.count(query.pes), nodes.members(0, query.pes).count);
         let cost = |level: usize, pes, cost: Cost, model: &MachineModel| {
-            let Some(collective) = L::PARTS[level] else { return 0.0 };
+            let Some(collective) = Self::PARTS[level] else { return 0.0 };
             let Ok(part) = Self::candidate(candidate, level) else {
                 return f64::INFINITY;
             };
@@ -330,13 +323,13 @@ impl<L: Levels + Hash> Algorithm for TwoLevel<L> {
             cost(&query, &part, model)
         };
         let copy_ns = inside.next_line_ns + query.bytes as f64 / inside.copy_gbps;
-        cost(0, members, L::Up::cost_ns, inside)
-            + cost(1, count, L::Across::cost_ns, model)
-            + cost(2, members, L::Down::cost_ns, inside)
+        cost(0, members, Up::cost_ns, inside)
+            + cost(1, count, Across::cost_ns, model)
+            + cost(2, members, Down::cost_ns, inside)
             + volume.reordered(query.pes) as f64 * copy_ns
     }
 
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule<L>) -> Op {
+    async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
         let Schedule { up, before, across, after, down, .. } = schedule;
         if let Some(up) = up {
             up.run(f).await?;

@@ -59,8 +59,7 @@ impl Algorithm for OcBcast {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
-        let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
+        let relay = Relay::new::<Self>(setting, candidate)?;
         let ready = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, ready(me)));
         let mut firsts = vec![0; setting.call.pes as usize];

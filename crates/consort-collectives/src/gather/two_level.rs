@@ -3,20 +3,6 @@
 //! A representative of each node communicates with the others (Nishtala, Zheng, Hargrove and Yelick
 //! 2011, section 3.1), like the coordinators of clusters in MagPIe (Kielmann et al. 1999).
 
-use consort_fabric::Collective;
+use crate::compose::two_level::{self, NoPart};
 
-use crate::compose::two_level::{self, Levels, NoPart};
-
-pub type TwoLevel = two_level::TwoLevel<Parts>;
-
-/// The parts.
-#[derive(Hash)]
-pub struct Parts;
-
-impl Levels for Parts {
-    const PARTS: [Option<Collective>; 3] =
-        [Some(Collective::Gather), Some(Collective::Gather), None];
-    type Up = super::Any;
-    type Across = super::Any;
-    type Down = NoPart;
-}
+pub type TwoLevel = two_level::TwoLevel<super::Any, super::Any, NoPart>;

@@ -70,8 +70,12 @@ pub(crate) fn work_ns(
     model: &MachineModel,
     readers: f64,
 ) -> f64 {
+    passes_ns(query, candidate.parameter("block_bytes").unwrap_or(16384) as f64, model, readers)
+}
+
+/// Returns the same for blocks of `block` bytes.
+pub(crate) fn passes_ns(query: &Query, block: f64, model: &MachineModel, readers: f64) -> f64 {
     let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-    let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
     let again = if block > CACHED_BYTES { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
     let each = model.get_ns + model.overhead_ns;
     let blocks = (bytes / block).ceil() * each * others;

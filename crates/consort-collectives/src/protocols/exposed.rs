@@ -10,7 +10,7 @@
 //!
 //! The modes of the call decide which of these signals are needed; see `rendezvous`. This is the
 //! rendezvous get of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section
-//! 3.3.2), from many peers.
+//! 3.3.2). Here a PE may get data from many peers.
 
 use consort_fabric::{MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
 

@@ -1,5 +1,5 @@
 //! Relays: one block per PE goes through message buffers, up or down a k-ary tree. Used by scatter
-//! and gather in OC-BCAST's scheme.
+//! and gather in OC-BCAST's scheme. OC-BCAST, the broadcast, divides its message by `divided` too.
 //!
 //! In OC-BCAST chunks go from message buffer to message buffer, and a buffer holds two chunks
 //! (Petrović 2015, section 3.1). Here each chunk belongs to one PE, and passes only through the PEs
@@ -8,14 +8,42 @@
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span, Step};
 
-use crate::rank_math::tree::Shape;
-use crate::{Parameter, Setting};
+use crate::{Algorithm, Parameter, PlanError, Setting, rank_math::tree::Shape};
 
-/// The parameters of algorithms that relay.
+/// The parameters of algorithms in OC-BCAST's scheme.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter { name: "chunk_bytes", values: &[3072, 8192, 32768], range: (1, 1 << 30) },
     Parameter { name: "k", values: &[1, 2, 7, 47], range: (1, 65535) },
 ];
+
+const TOO_MANY: &str = "there are more chunks than can be counted";
+
+/// Returns the tree, the bytes of a chunk, and the number of chunks of a block.
+///
+/// # Errors
+/// If a parameter is missing or out of range, or does not suit the call.
+pub(crate) fn divided<A: Algorithm>(
+    setting: &Setting,
+    candidate: &Candidate,
+) -> Result<(Shape, usize, Step), PlanError> {
+    let chunk = usize::try_from(A::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+    let k = u32::try_from(A::parameter(candidate, 1)?).unwrap_or(u32::MAX);
+    let CallSpec { pes, bytes, .. } = setting.call;
+    let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
+    if k > most {
+        return Err(A::incapable(format!("k is {k}, but {pes} PEs allow at most {most}")));
+    }
+    if chunk > buffer / 2 {
+        let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
+        return Err(A::incapable(why));
+    }
+    if setting.lines() <= k {
+        return Err(A::incapable("the inbox is too small"));
+    }
+    let chunks =
+        Step::try_from(bytes.div_ceil(chunk).max(1)).map_err(|_| A::incapable(TOO_MANY))?;
+    Ok((Shape::Kary(k), chunk, chunks))
+}
 
 /// The division of blocks into chunks, the tree, and a PE's neighbours in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,28 +77,11 @@ impl Relay {
     /// Creates the relay for a setting's blocks.
     ///
     /// # Errors
-    /// The reason why the blocks cannot be relayed.
-    pub fn new(setting: &Setting, chunk_bytes: u64, k: u64) -> Result<Self, String> {
+    /// If the blocks cannot be relayed.
+    pub fn new<A: Algorithm>(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
-        let (chunk, k) = (usize::try_from(chunk_bytes), u32::try_from(k));
-        let (chunk, k) = (chunk.unwrap_or(usize::MAX), k.unwrap_or(u32::MAX));
-        let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
-        if k > most {
-            return Err(format!("k is {k}, but {pes} PEs allow at most {most}"));
-        }
-        if chunk > buffer / 2 {
-            let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
-            return Err(why);
-        }
-        if setting.lines() <= k {
-            return Err("the inbox is too small".to_owned());
-        }
-        let chunks = Step::try_from(bytes.div_ceil(chunk).max(1)).ok();
-        let steps = chunks.and_then(|chunks| chunks.checked_mul(pes));
-        let (Some(chunks), Some(steps)) = (chunks, steps) else {
-            return Err("there are more chunks than can be counted".to_owned());
-        };
-        let shape = Shape::Kary(k);
+        let (shape, chunk, chunks) = divided::<A>(setting, candidate)?;
+        let steps = chunks.checked_mul(pes).ok_or(A::incapable(TOO_MANY))?;
         let parent = shape.node(rank, root, pes).parent;
         let below = |rank| below(shape, rank, root, pes);
         let below_parent = parent.map_or_else(Vec::new, |(parent, _)| below(parent));

@@ -8,16 +8,10 @@
 //!
 //! So a plan does not depend on lengths, and serves calls with any lengths.
 
-use consort_fabric::{Capabilities, Local, MachineModel, Op, Place, Query, Rank, Rendezvous, Span};
+use consort_fabric::{Local, MachineModel, Op, Place, Query, Rank, Rendezvous, Span};
 
 use super::{exposed::others, rendezvous::Access};
 use crate::Direction;
-
-/// Returns whether a fabric can copy such blocks.
-#[must_use]
-pub const fn serves(capabilities: &Capabilities) -> bool {
-    capabilities.exposes
-}
 
 /// Returns the model's estimate if a PE copies `copies` blocks of the query's length, in
 /// nanoseconds.

@@ -49,9 +49,7 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.exposes {
-            return Err(Self::incapable("the fabric cannot expose buffers"));
-        }
+        Self::need_exposures(setting)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.call.element_bytes.max(1);
         let SyncModes { entry, exit } = setting.call.sync;
@@ -139,9 +137,8 @@ impl Algorithm for Direct {
 }
 
 /// Combines all contributions in rank order, and stores the result in `sum`. The entry without a
-/// remote is this PE's contribution, `own`; all others are at the same offset. If the operator
-/// commutes, the first two contributions may be exchanged, so that this PE's contribution need not
-/// be read again.
+/// remote is this PE's contribution, `own`; all others are at the same offset. The first two take
+/// one pass. For this, they may be exchanged if the operator commutes and the second is this PE's.
 #[inline(always)]
 pub(crate) async fn combine_in_order<F: Rma>(
     f: &F,
@@ -153,10 +150,16 @@ pub(crate) async fn combine_in_order<F: Rma>(
     let at = own.at;
     let mut so_far = None;
     let mut rest = remotes;
-    if let ([Some(first), None, others @ ..], OperatorClass::Commutative) = (remotes, class) {
-        f.get_combine(first, at, own, sum).await?;
-        so_far = Some(sum);
-        rest = others;
+    match remotes {
+        [Some(first), Some(second), others @ ..] => {
+            f.get_both_combine(first, second, at, sum).await?;
+            (so_far, rest) = (Some(sum), others);
+        }
+        [Some(first), None, others @ ..] if class == OperatorClass::Commutative => {
+            f.get_combine(first, at, own, sum).await?;
+            (so_far, rest) = (Some(sum), others);
+        }
+        _ => {}
     }
     for remote in rest {
         match (so_far, remote) {

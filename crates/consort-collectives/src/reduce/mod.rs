@@ -5,7 +5,7 @@
 //! from the callers' buffers. An operator need only be associative. If it is not commutative, all
 //! algorithms combine in rank order, or refuse the call.
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 pub(crate) use direct::combine_in_order;
 
@@ -14,7 +14,8 @@ registry! {
     knomial: Chain Flat Knomial Pipelined,
     knomial_get: KnomialGet,
     shared: Shared;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of Reduce;
     two_level: TwoLevel,
 }

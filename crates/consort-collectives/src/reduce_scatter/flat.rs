@@ -1,12 +1,12 @@
-//! Flat reduce-scatter: every PE sends to each other PE that PE's block, and combines the blocks
-//! that it receives.
+//! Flat reduce-scatter: every PE sends to each other PE its contribution to the block of that PE,
+//! and combines the contributions that it receives.
 //!
 //! Idea: as in the all-reduce `flat`, nothing is faster than one transfer for short blocks among
 //! few PEs (an all-to-all is a dissemination of radix `P`; Nishtala, Zheng, Hargrove and Yelick
 //! 2011, section 3.4).
 //!
 //! Protocol (`protocols/exchange`):
-//! 1. send to every other PE that PE's block;
+//! 1. send to every other PE the contribution to its block;
 //! 2. combine this PE's contribution and the others' in rank order; if the operator is commutative,
 //!    this PE's comes first.
 //!

@@ -8,6 +8,7 @@ use consort_fabric::CallSpec;
 use crate::{
     Setting,
     algorithm::registry,
+    barrier_get::BarrierGet,
     protocols::exchange::{Round, RoundLoop},
 };
 
@@ -16,7 +17,8 @@ registry! {
     flat: Flat,
     pairwise: Pairwise,
     recursive_halving: RecursiveHalving;
-    Any;
+    use BarrierGet;
+    Any of ReduceScatter;
     two_level: TwoLevel,
 }
 

@@ -7,9 +7,9 @@
 //!
 //! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive a
 //! contribution to this PE's block from PE `r + i`, and combine it with the result so far. If the
-//! operator is not commutative, contributions of PEs after this one are combined with this PE's
-//! contribution, and those of PEs before it in scratch memory, both in rank order. At the end the
-//! two results are combined.
+//! operator is not commutative, a PE combines its own contribution with those of the PEs after it.
+//! In scratch memory, it combines the contributions of the PEs before it. Both are combined in rank
+//! order. At the end the PE combines the two results.
 //!
 //! Cost: `P - 1` consecutive transfers, `P - 1` blocks, each combined once.
 

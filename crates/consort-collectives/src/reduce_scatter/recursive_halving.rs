@@ -1,5 +1,5 @@
-//! Recursive halving: in each round, PEs exchange halves of their blocks, and combine the halves
-//! that they keep.
+//! Recursive halving: in each round, a PE sends half of its remaining blocks to a partner, and
+//! combines the other half with the blocks that it receives.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.4. In this paper the furthest partners come first, which
@@ -9,11 +9,12 @@
 //!
 //! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, highest
 //! first (lowest first if the operator is not commutative): the partner is the PE whose rank
-//! differs in this bit. Send to it those kept blocks whose numbers differ from this PE's rank in
-//! the bit; receive its contributions to the other kept blocks, and combine them.
+//! differs in this bit. Of the remaining blocks, send to the partner those whose numbers differ
+//! from this PE's rank in this bit. Keep the others, receive the partner's contributions to them,
+//! and combine them.
 //!
-//! Scratch memory holds partial results of half of the blocks; if necessary, only a piece of each
-//! block at a time.
+//! Scratch memory holds partial results of half of the blocks. If it is too small for them, a PE
+//! combines one piece of each block at a time.
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks, each combined once.
 

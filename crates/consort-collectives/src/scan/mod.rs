@@ -3,11 +3,12 @@
 //!
 //! An operator need only be associative: all algorithms combine in rank order.
 
-use crate::algorithm::registry;
+use crate::{algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     direct: Direct,
     linear: Linear,
     recursive_doubling: RecursiveDoubling,
-    shared: Shared,
+    shared: Shared;
+    use BarrierGet;
 }

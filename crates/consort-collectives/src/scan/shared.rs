@@ -3,13 +3,14 @@
 //! Idea: as in the all-reduce `shared`, each PE does all the work on a part of the data. A PE
 //! combines its share of all contributions in rank order, and puts each partial result into the
 //! target of the PE to which the result belongs. So no PE waits for another's result, and all do
-//! the same amount of work (the design over a shared address space of Hashmi, Chakraborty,
-//! Bayatpour, Subramoni and Panda 2018, which has reductions only).
+//! the same amount of work. Source: Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, whose
+//! design over a shared address space has only reductions.
 //!
 //! Protocol (`protocols/shares`):
 //! 1. each PE exposes its source and its target to all others;
-//! 2. each combines its share with one contribution after the other, a block at a time, and puts
-//!    the combination before (or after) each contribution into that PE's target;
+//! 2. each combines its share of one contribution after the other, a block at a time, and puts a
+//!    partial result into the target of each contribution's PE: the combination up to and including
+//!    this contribution, or, in an exclusive scan, the combination before it;
 //! 3. each detaches all buffers after a fence, and waits until all its own buffers are detached.
 //!
 //! Cost: one pass of reading and one of writing per PE, for any number of PEs, and `2 P (P - 1)`

@@ -2,13 +2,14 @@
 
 pub mod vector;
 
-use crate::{Vendor, algorithm::registry};
+use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
 registry! {
     direct: Direct,
     knomial: Flat Knomial,
     oc_bcast: OcBcast;
+    use BarrierGet;
     use Vendor;
-    Any;
+    Any of Scatter;
     two_level: TwoLevel,
 }

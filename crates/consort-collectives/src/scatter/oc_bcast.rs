@@ -62,8 +62,7 @@ impl Algorithm for OcBcast {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
-        let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
+        let relay = Relay::new::<Self>(setting, candidate)?;
         let taken = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
         // Every PE begins with the blocks of the lowest level, so its parent does too.

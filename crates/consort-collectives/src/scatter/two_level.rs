@@ -3,20 +3,6 @@
 //! A representative of each node communicates with the others (Nishtala, Zheng, Hargrove and Yelick
 //! 2011, section 3.1), like the coordinators of clusters in MagPIe (Kielmann et al. 1999).
 
-use consort_fabric::Collective;
+use crate::compose::two_level::{self, NoPart};
 
-use crate::compose::two_level::{self, Levels, NoPart};
-
-pub type TwoLevel = two_level::TwoLevel<Parts>;
-
-/// The parts.
-#[derive(Hash)]
-pub struct Parts;
-
-impl Levels for Parts {
-    const PARTS: [Option<Collective>; 3] =
-        [None, Some(Collective::Scatter), Some(Collective::Scatter)];
-    type Up = NoPart;
-    type Across = super::Any;
-    type Down = super::Any;
-}
+pub type TwoLevel = two_level::TwoLevel<NoPart, super::Any, super::Any>;

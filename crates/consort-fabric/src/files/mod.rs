@@ -15,7 +15,6 @@
 //! The errors say what is wrong with the file and what to do. Callers add the path. These functions
 //! do not read files of the system, such as those in `/proc`.
 
-mod lock;
 mod replace;
 mod starting;
 mod trust;
@@ -23,10 +22,10 @@ mod trust;
 use std::{
     fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions},
     io::{self, ErrorKind, Read},
+    ops::Deref,
     path::Path,
 };
 
-pub use lock::FileLock;
 pub use replace::{Target, replace, try_to_replace};
 pub use starting::start_error;
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};
@@ -136,6 +135,39 @@ fn without_waiting(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn without_waiting(_: &mut OpenOptions) {}
 
+/// An open file or folder that is locked until this is dropped. The lock is advisory, and some file
+/// systems have none: then it excludes nobody.
+///
+/// A forked child has a copy of the descriptor, and the system keeps the lock as long as there is a
+/// copy. So closing the file does not suffice: dropping this unlocks it.
+#[derive(Debug)]
+pub struct FileLock(File);
+
+impl FileLock {
+    /// Waits until no other process has locked the file, and locks it.
+    #[must_use]
+    pub fn new(file: File) -> Self {
+        // An error means that there are no locks.
+        let _ = file.lock();
+        Self(file)
+    }
+}
+
+impl Deref for FileLock {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // The only remedy for an error is to close the file, which comes next.
+        let _ = self.0.unlock();
+    }
+}
+
 #[cfg(all(test, unix, not(miri)))]
 mod tests {
     use std::os::unix::net::UnixListener;
@@ -179,5 +211,15 @@ mod tests {
         assert_eq!(read_text(&path).unwrap(), "some text");
         fs::write(&path, b"some \xff").unwrap();
         assert!(read_text(&path).unwrap_err().to_string().starts_with("invalid UTF-8 at byte 5"));
+    }
+
+    #[test]
+    fn copies_of_the_descriptor_do_not_keep_the_lock() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let lock = FileLock::new(file.reopen().expect("the file"));
+        let _copy = lock.try_clone().expect("a copy");
+        assert!(file.as_file().try_lock().is_err());
+        drop(lock);
+        assert!(file.as_file().try_lock().is_ok());
     }
 }

@@ -11,13 +11,11 @@
 
 mod line;
 mod mailbox;
-mod until;
 
 use std::{fmt::Debug, future::Future, sync::atomic::Ordering};
 
 pub use line::{Line, Pair, Word};
 pub use mailbox::Mailbox;
-pub use until::Until;
 
 /// The panic message of a machine that does not exchange pairs.
 const NO_PAIRS: &str = "this machine exchanges no pairs of words";
@@ -31,6 +29,33 @@ pub struct Thread(pub u32);
 /// use at the same time need different queues, such as the addresses of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Queue(pub u64);
+
+/// The condition of a wait on a word. Words are compared as unsigned integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Equal to this value.
+    Equals(u64),
+    /// Different from this value.
+    Differs(u64),
+    /// At least this value.
+    AtLeast(u64),
+    /// At most this value.
+    AtMost(u64),
+}
+
+impl Until {
+    /// Returns whether `value` ends the wait.
+    #[inline]
+    #[must_use]
+    pub const fn holds(self, value: u64) -> bool {
+        match self {
+            Self::Equals(wanted) => value == wanted,
+            Self::Differs(unwanted) => value != unwanted,
+            Self::AtLeast(least) => value >= least,
+            Self::AtMost(most) => value <= most,
+        }
+    }
+}
 
 /// The calling thread's view of a machine.
 ///

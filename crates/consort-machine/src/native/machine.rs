@@ -5,15 +5,20 @@
 use std::{
     convert::Infallible,
     future::{Future, poll_fn, ready},
+    path::Path,
     sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst},
     task::Poll,
 };
 
-use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word, system::clock};
+use crate::{
+    Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word, affinity, fork_safe::Found,
+    system::clock, topology::numa_nodes,
+};
 
 use super::{
-    monitor, numa, pair, sleep, stream,
+    monitor, pair, stream,
     threads::{mailbox, with_thread},
+    wait,
 };
 
 /// Processor cycles of one spin hint, roughly.
@@ -57,7 +62,7 @@ fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<
         return Poll::Ready(output);
     }
     with_thread(|state| {
-        state.waits_for.set((sleep::address(word), end));
+        state.waits_for.set((wait::address(word), end));
         if !state.watches.get() {
             return Poll::Pending;
         }
@@ -71,6 +76,24 @@ fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<
 fn reaches(word: &Word, until: Until) -> impl Future<Output = u64> {
     let test = move || Some(word.atomic().load(Acquire)).filter(|&value| until.holds(value));
     poll_fn(move |_| look(word, None, test))
+}
+
+/// Returns the NUMA node of the processor on which the calling thread runs; 0 if it is unknown.
+fn current_node() -> u32 {
+    /// The node of each processor; empty if there are not several nodes.
+    static NODES: Found<Box<[u32]>> = Found::new();
+    let nodes = NODES.get_or_find(|| several(numa_nodes(Path::new("/"))));
+    if nodes.is_empty() {
+        return 0;
+    }
+    let node = affinity::current().and_then(|cpu| nodes.get(cpu.0 as usize));
+    node.copied().unwrap_or(0)
+}
+
+/// Returns the nodes of processors if they are not all the same.
+fn several(nodes: Vec<u32>) -> Box<[u32]> {
+    let is_one = nodes.windows(2).all(|two| two[0] == two[1]);
+    if is_one { Box::default() } else { nodes.into() }
 }
 
 /// Returns the caller's mailbox.
@@ -92,7 +115,7 @@ unsafe impl Machine for NativeMachine {
     }
 
     fn numa_node(&self) -> u32 {
-        numa::current()
+        current_node()
     }
 
     fn now_ns(&self) -> u64 {
@@ -206,7 +229,7 @@ unsafe impl Machine for NativeMachine {
 
     #[inline(always)]
     fn wake(&self, word: &Word) {
-        sleep::wake(word);
+        wait::wake(word);
     }
 
     #[inline]
@@ -232,5 +255,28 @@ unsafe impl Machine for NativeMachine {
     #[inline]
     async fn receive_answer(&self) -> Result<u64, Infallible> {
         mine().receive_answer(self).await
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(miri, consort_portable))))]
+mod tests {
+    use super::*;
+    use crate::topology::Topology;
+
+    #[test]
+    fn a_pinned_thread_has_the_node_of_its_processor() {
+        for cpu in Topology::discover().cpus() {
+            let pinned = std::thread::scope(|scope| {
+                let pinned = || affinity::pin(cpu.id).ok().map(|()| current_node());
+                scope.spawn(pinned).join().expect("no panic")
+            });
+            assert!(pinned.is_none_or(|node| node == cpu.node), "{cpu:?}: {pinned:?}");
+        }
+    }
+
+    #[test]
+    fn one_node_needs_no_table() {
+        assert!(several(vec![0, 0, 0]).is_empty());
+        assert_eq!(*several(vec![0, 1, 0]), [0, 1, 0]);
     }
 }

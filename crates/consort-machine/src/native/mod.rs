@@ -3,20 +3,16 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `machine` | the machine |
-//! | `numa` | the NUMA node of a thread |
 //! | `pair` | atomic exchange of two words, if the processor supports it |
 //! | `stream` | stores past the caches |
 //! | `threads` | thread numbers, and the mailbox and lines of each thread |
-//! | `sleep` | a table of parkers for threads that wait for a word |
 //! | `monitor` | processor instructions that wait for a write to a line |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 
 mod lines;
 mod machine;
 mod monitor;
-mod numa;
 mod pair;
-mod sleep;
 mod stream;
 mod threads;
 mod wait;

@@ -1,4 +1,9 @@
 //! The driver of waits on the native machine: polls, yields, sleeps.
+//!
+//! A table contains the parkers at which threads sleep. The address of the awaited word determines
+//! the entry of the table. A thread that stores to a word checks whether a thread sleeps at the
+//! word's entry. If two words share an entry, a store to one also wakes the threads that wait for
+//! the other: they check their word and sleep again.
 
 use std::{
     future::Future,
@@ -9,14 +14,16 @@ use std::{
 
 use super::{
     monitor,
-    sleep::announce,
     threads::{ThreadState, with_thread},
 };
 use crate::{
+    Word,
+    sync::futex::Scope,
     system::{clock, slice::ShortSlice},
-    wait::sleepers::Sleeper,
     wait::{
         executor::{self, Idle, Watch},
+        parker::Parker,
+        sleepers::{Sleeper, Sleepers},
         spin_budget::{POLLS_PER_YIELD, SLEEP, SpinBudget, Yields},
     },
 };
@@ -96,7 +103,7 @@ impl Backoff {
             self.announced = Some((announce(word), word));
             return 0;
         }
-        yields.yield_now();
+        yields.yield_now(|| true);
         state.watches.set(monitor::is_supported());
         POLLS_PER_YIELD
     }
@@ -117,5 +124,45 @@ impl Drop for Backoff {
                 state.watches.set(false);
             });
         }
+    }
+}
+
+/// The number of table entries: a power of two.
+const SLOTS: usize = 256;
+
+/// An entry of the table at which threads sleep that wait for a word.
+struct ParkingSlot {
+    sleepers: Sleepers,
+    parker: Parker,
+}
+
+static TABLE: [ParkingSlot; SLOTS] =
+    [const { ParkingSlot { sleepers: Sleepers::new(), parker: Parker::new() } }; SLOTS];
+
+/// Returns the entry for the word at this address.
+fn slot(address: usize) -> &'static ParkingSlot {
+    // Fibonacci hashing (Knuth 1973, section 6.4): the upper bits of the product are well mixed.
+    let mixed = (address as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &TABLE[usize::try_from(mixed >> (u64::BITS - SLOTS.ilog2())).unwrap_or(0)]
+}
+
+/// Returns the address of a word, by which threads sleep.
+pub(super) fn address(word: &Word) -> usize {
+    std::ptr::from_ref(word).addr()
+}
+
+/// Announces that the calling thread is about to sleep until the word at this address changes. The
+/// thread must then check the word once more.
+fn announce(address: usize) -> Sleeper<'static> {
+    let ParkingSlot { sleepers, parker } = slot(address);
+    sleepers.announce(parker, false, Scope::Process)
+}
+
+/// Wakes the threads that sleep until this word changes. Call it after the store.
+#[inline(always)]
+pub(super) fn wake(word: &Word) {
+    let ParkingSlot { sleepers, parker } = slot(address(word));
+    if sleepers.any() {
+        parker.wake(Scope::Process);
     }
 }

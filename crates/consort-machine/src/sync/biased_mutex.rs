@@ -14,18 +14,19 @@
 
 use std::{
     cell::UnsafeCell,
+    marker::PhantomData,
     ops::{Deref, DerefMut},
     sync::{
         PoisonError,
         atomic::Ordering::{Acquire, Relaxed, Release},
     },
+    time::{Duration, Instant},
 };
 
 use super::{
     AtomicU32, AtomicU64, Mutex, MutexGuard,
     asymmetric::{heavy, light},
     futex::Scope,
-    yield_now,
 };
 
 /// A value protected by a biased mutex.
@@ -49,11 +50,14 @@ pub struct BiasedGuard<'b, T> {
     /// `None` if the thread has the bias. It is boxed, because a flag next to it would be written
     /// as a byte and then read as part of a word, and a processor stalls on such a read.
     held: Option<Box<MutexGuard<'b, ()>>>,
+    /// As for a mutable reference: threads may share the guard if they may share the value.
+    value: PhantomData<&'b mut T>,
 }
 
-/// A number for a thread. No other running thread of the process has the same one.
+/// A number for a thread. No other running thread of the process has the same one. It stays on its
+/// thread, so that no other thread can lock with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadToken(u64);
+pub struct ThreadToken(u64, PhantomData<*const ()>);
 
 impl ThreadToken {
     /// Returns the token of the calling thread.
@@ -64,7 +68,7 @@ impl ThreadToken {
         std::thread_local! {
             static PLACE: u8 = const { 0 };
         }
-        Self(PLACE.with(|place| std::ptr::from_ref(place).addr()) as u64)
+        Self(PLACE.with(|place| std::ptr::from_ref(place).addr()) as u64, PhantomData)
     }
 
     /// Creates a token for a thread that is the only one to use it. `number` is not 0.
@@ -73,7 +77,7 @@ impl ThreadToken {
     /// No other thread uses the number for the same lock.
     #[must_use]
     pub const unsafe fn new(number: u64) -> Self {
-        Self(number)
+        Self(number, PhantomData)
     }
 }
 
@@ -102,17 +106,26 @@ impl<T> BiasedMutex<T> {
 
     /// Locks the mutex for the calling thread, whose token is `own`. Returns `None` if the thread
     /// has the bias and has locked the mutex already.
+    ///
+    /// # Panics
+    /// When the system refuses the fence that ends the bias of another thread, although it granted
+    /// one when the bias began.
     #[inline(always)]
     pub fn lock(&self, own: ThreadToken) -> Option<BiasedGuard<'_, T>> {
         if self.owner.load(Relaxed) == own.0 && self.inside.load(Relaxed) == 0 {
             self.inside.store(1, Relaxed);
             light(); // pairs with the fence in `lock_mutex`
             if self.owner.load(Relaxed) == own.0 {
-                return Some(BiasedGuard { lock: self, held: None });
+                return Some(BiasedGuard { lock: self, held: None, value: PhantomData });
             }
             self.inside.store(0, Release);
         }
         self.lock_mutex(own)
+    }
+
+    /// Returns the value, which nobody else can lock meanwhile.
+    pub const fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
     }
 
     #[cold]
@@ -123,16 +136,35 @@ impl<T> BiasedMutex<T> {
             return None;
         }
         let held = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.owner.load(Relaxed) != 0 {
-            self.owner.store(0, Relaxed);
-            heavy(Scope::Process);
+        let owner = self.owner.load(Relaxed);
+        self.owner.store(0, Relaxed);
+        // A thread that has the bias and comes here was about to lose it to another thread. It is
+        // not inside, so it needs no fence.
+        if owner != 0 && owner != own.0 {
+            if !heavy(Scope::Process) {
+                self.owner.store(owner, Relaxed);
+                panic!("the system refuses the fence (membarrier) that it has granted before");
+            }
+            let begun = Instant::now();
             // Acquire: pairs with the release when the guard is dropped.
             while self.inside.load(Acquire) != 0 {
-                yield_now();
+                pause(begun.elapsed());
             }
         }
-        Some(BiasedGuard { lock: self, held: Some(Box::new(held)) })
+        Some(BiasedGuard { lock: self, held: Some(Box::new(held)), value: PhantomData })
     }
+}
+
+/// Pauses a wait that has lasted for `waited`. It sleeps, because the other thread may be inside
+/// for seconds. A bias ends once, so this delays few locks.
+#[cfg(not(loom))]
+fn pause(waited: Duration) {
+    std::thread::sleep(crate::wait::spin_budget::nap_after(waited));
+}
+
+#[cfg(loom)]
+fn pause(_: Duration) {
+    super::yield_now();
 }
 
 impl<T> Deref for BiasedGuard<'_, T> {

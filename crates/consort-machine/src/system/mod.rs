@@ -7,12 +7,12 @@
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
 //! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process id identifies children, and a library must not be unloaded |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
-//! | `signals` | blocks those of a thread | not needed |
-//! | `slice` | shortens those of a thread | does not |
-//! | `thread_exit` | after the destructors of thread-local variables | among them |
+//! | `signals` | blocks a thread's signals | not needed |
+//! | `slice` | shortens a thread's time slices | does not |
+//! | `thread_exit` | runs work after all thread-local destructors | runs it among them |
 //! | `usage` | statistics of a thread, and of memory | nothing |
 //!
-//! For tests, the configuration `consort_portable` selects the second column on Linux.
+//! For tests, the configuration `consort_portable` selects the last column on Linux too.
 
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod linux;

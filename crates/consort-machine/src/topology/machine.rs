@@ -3,9 +3,8 @@
 use std::{collections::BTreeSet, path::Path};
 
 use super::{
-    processors::{Cache, CacheKind, Cpu},
     quota::{self, Quota},
-    sysfs,
+    sysfs::{self, Cache, CacheKind, Cpu},
 };
 use crate::affinity::{self, CpuId};
 

@@ -10,13 +10,12 @@
 
 mod machine;
 mod placement;
-mod processors;
 mod quota;
 mod sysfs;
 #[cfg(test)]
 mod tests;
 
 pub use machine::Topology;
-pub use processors::{Cache, CacheKind, Cpu};
 #[cfg(not(loom))]
 pub(crate) use sysfs::numa_nodes;
+pub use sysfs::{Cache, CacheKind, Cpu};

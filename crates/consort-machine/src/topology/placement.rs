@@ -5,7 +5,7 @@
 //! caches are filled one after the other. Packages, nodes and caches with the most allowed cores
 //! come first, so that PEs use as few of them as possible.
 
-use super::{machine::Topology, processors::Cpu};
+use super::{machine::Topology, sysfs::Cpu};
 use crate::affinity::CpuId;
 use std::{
     cmp::Reverse,

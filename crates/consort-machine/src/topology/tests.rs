@@ -1,6 +1,9 @@
 //! Tests on machines described by files in a temporary folder.
 
-use super::{machine::Topology, processors::CacheKind, sysfs::numa_nodes};
+use super::{
+    machine::Topology,
+    sysfs::{CacheKind, numa_nodes},
+};
 use crate::{
     affinity::{self, CpuId},
     cores::choose,

@@ -9,12 +9,13 @@
 //! | on different processors, at the same time | two transfers of a cache line |
 //! | on different processors, but rarely at the same time, because both are busy | switches of milliseconds |
 //!
-//! So a thread compares its progress apart, from its move until the system has moved it back, with
-//! its progress on the shared processor, from then until its next move:
+//! So a thread compares its progress in two periods. It is apart from its move until the system has
+//! moved it back. It is on the shared processor from then until its next move. The comparison
+//! determines how long it stays there the next time:
 //!
 //! | apart, it was | the next stay on the shared processor |
 //! | --- | --- |
-//! | clearly slower | twice as long (exponential backoff), and at least 8 times as long as it was apart, so that it loses a small part of its time |
+//! | clearly slower | twice as long as before (exponential backoff), and at least 8 times as long as the thread was apart; so it loses only a small part of its time |
 //! | not clearly slower | half as long |
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Counts a job's threads that sleep at a parker or are about to.
 //!
-//! A sender checks this one word, which hardly ever changes. Only if a thread sleeps does it check
-//! the parker of its receiver. The sender does not fence.
+//! A sender checks this one word, which hardly ever changes. The sender checks the parker of the
+//! receiver only if some thread sleeps. The sender does not fence.
 //!
 //! | waiter | sender |
 //! | --- | --- |
@@ -51,6 +51,11 @@ impl Sleepers {
     /// Makes senders fence for each message. The job's creator calls it before any thread sleeps.
     pub fn let_senders_fence(&self) {
         self.0.store(1, Relaxed);
+    }
+
+    /// Returns the number of threads that sleep or are about to, plus one if senders fence.
+    pub fn count(&self) -> u32 {
+        self.0.load(Relaxed)
     }
 
     /// Announces that the calling thread is about to sleep at `parker`. The thread must then check

@@ -10,8 +10,9 @@
 //! Suppose a thread shares its core with a thread that does not wait. Each yield then costs a time
 //! slice of milliseconds, and each poll takes time from the thread's own peers. So after one slow
 //! yield, the wait yields no more. After two such waits, the thread sleeps at once, as it would at
-//! a mutex. The longer the yield took, the later the thread tries one again, so that it loses a
-//! small part of its time in such yields.
+//! a mutex. The longer that yield took, the longer the thread waits before it tries a yield again.
+//! So it loses only a small part of its time in such yields. A yield may also be slow because it
+//! let peers compute. Such a yield loses nothing, and is forgiven ([`Yields::yield_now`]).
 
 use std::{
     thread,
@@ -31,15 +32,18 @@ const LEVELS: [Level; 7] = [
     Level { polls: 60, micros: 8 },
 ];
 
-/// If a wait slept although it took at most this many microseconds, the next one polls for that long,
-/// because a wake-up takes a large part of such a wait.
+/// If a wait slept although it took at most this many microseconds, the next one polls for that
+/// long, because a wake-up takes a large part of such a wait.
 const WORTH_POLLING: u64 = 64;
 
 /// A yield that takes at least this long has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
-/// Where threads outnumber the cores, a yield that takes at least this long is taken as a sign of a
-/// thread that does not wait.
+/// Where threads outnumber the cores, a yield that takes at least this long is a sign of a thread
+/// that does not wait.
 const BUSY: Duration = Duration::from_micros(500);
+/// A wait sleeps after this many forgiven yields. A wake-up costs little next to such a long wait,
+/// and some of the yields may have let a stranger run unnoticed.
+const MOST_FORGIVEN: u8 = 16;
 /// After this many consecutive waits with such a yield, a thread stops yielding in its waits.
 const STRIKES: u8 = 2;
 /// It tries a yield again after this many times the duration of the last such yield.
@@ -55,8 +59,8 @@ pub const SLEEP: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest sleep of a wait that only the clock ends.
 const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(4)];
-/// Between those two, a sleep lasts the time waited so far divided by this, so a wait ends late only
-/// by that fraction of its length.
+/// Between those two, a sleep lasts the time waited so far divided by this, so a wait ends late
+/// only by that fraction of its length.
 const NAP_PART: u32 = 64;
 
 /// Returns how long a thread that nothing wakes sleeps next, after it has waited for `waited`.
@@ -101,6 +105,8 @@ pub struct Yields {
     yields: u32,
     /// The duration of the yield that took long, if one did.
     contended: Option<Duration>,
+    /// The number of long yields that were forgiven.
+    forgiven: u8,
     slept: bool,
 }
 
@@ -154,7 +160,8 @@ fn now_ms() -> u32 {
 impl Yields {
     /// Starts to count the yields of a new wait.
     pub fn new(budget: SpinBudget) -> Self {
-        Self { budget, begun: Instant::now(), yields: 0, contended: None, slept: false }
+        let begun = Instant::now();
+        Self { budget, begun, yields: 0, contended: None, forgiven: 0, slept: false }
     }
 
     /// Returns how long the wait has lasted.
@@ -164,31 +171,41 @@ impl Yields {
 
     /// Returns whether it is time to sleep, after the wait has lasted for `waited`.
     pub fn are_over(&self, waited: Duration) -> bool {
-        let Self { budget, yields, contended, .. } = *self;
+        let Self { budget, yields, contended, forgiven, .. } = *self;
         let long = if budget.fits {
             waited >= Duration::from_micros(budget.limits().micros)
         } else {
-            yields >= YIELDS
+            yields >= YIELDS || forgiven >= MOST_FORGIVEN
         };
         contended.is_some() || long || budget.avoids_yields()
     }
 
-    /// Returns whether another thread has run on the core during the wait.
+    /// Returns whether a yield took long, and was not forgiven.
     pub fn are_contended(&self) -> bool {
         self.contended.is_some()
     }
 
-    /// Yields the core once, and returns how long that took.
-    pub fn yield_now(&mut self) -> Duration {
+    /// Yields the core once, and returns how long that took. If threads outnumber the cores, a long
+    /// yield is forgiven unless `others_compete` with them, because it has let peers run.
+    pub fn yield_now(&mut self, others_compete: impl FnOnce() -> bool) -> Duration {
         let begun = Instant::now();
         thread::yield_now();
         let took = begun.elapsed();
-        let long = if self.budget.fits { CONTENDED } else { BUSY };
-        if took >= long {
-            self.contended = Some(took);
-        }
-        self.yields += 1;
+        self.note_yield(took, others_compete);
         took
+    }
+
+    fn note_yield(&mut self, took: Duration, others_compete: impl FnOnce() -> bool) {
+        self.yields += 1;
+        let Self { budget: SpinBudget { fits, .. }, .. } = *self;
+        if took < if fits { CONTENDED } else { BUSY } {
+            return;
+        }
+        if fits || others_compete() {
+            self.contended = Some(took);
+        } else {
+            self.forgiven = self.forgiven.saturating_add(1);
+        }
     }
 
     /// Records that the thread sleeps.
@@ -278,6 +295,37 @@ mod tests {
             assert!(!after(after(twice, false, false), true, true).avoids_yields());
             assert!(after(twice, true, true).avoids_yields(), "the retrial failed");
         }
+    }
+
+    #[test]
+    fn long_yield_that_let_peers_run_is_forgiven() {
+        let after = |fits, took, others_compete: bool| {
+            let mut yields = Yields::new(SpinBudget::new(fits));
+            yields.note_yield(took, || others_compete);
+            yields
+        };
+        for (fits, others_compete, contended) in
+            [(false, true, true), (false, false, false), (true, false, true)]
+        {
+            let yields = after(fits, BUSY, others_compete);
+            assert_eq!(yields.are_contended(), contended, "{fits}, {others_compete}");
+            assert_eq!(yields.are_over(Duration::ZERO), contended);
+            let changes = yields.next_budget().word() != SpinBudget::new(fits).word();
+            assert_eq!(changes, contended);
+        }
+        let mut short = Yields::new(SpinBudget::new(false));
+        short.note_yield(BUSY / 2, || panic!("nobody asks after a short yield"));
+    }
+
+    #[test]
+    fn wait_with_many_forgiven_yields_sleeps() {
+        let mut yields = Yields::new(SpinBudget::new(false));
+        for _ in 0..MOST_FORGIVEN {
+            assert!(!yields.are_over(Duration::ZERO));
+            yields.note_yield(BUSY, || false);
+        }
+        assert!(yields.are_over(Duration::ZERO));
+        assert!(!yields.next_budget().avoids_yields());
     }
 
     #[test]

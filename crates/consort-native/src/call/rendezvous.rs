@@ -64,7 +64,14 @@ impl CallView<'_> {
     /// Exposes a buffer to a peer in a line that `write` fills, and marks that this call has
     /// exposed a buffer of this kind.
     #[inline(always)]
-    fn publish_exposure(&self, to: Rank, exposure: u32, mark: u32, write: impl FnOnce(&Line)) {
+    fn publish_exposure(
+        &self,
+        to: Rank,
+        wakes: bool,
+        exposure: u32,
+        mark: u32,
+        write: impl FnOnce(&Line),
+    ) {
         self.marks.store(self.marks.load(Relaxed) | mark, Relaxed);
         // Only this function writes such lines, and it rewrites a line only after the peer has
         // detached the previous exposure. So the peer always reads a complete exposure.
@@ -73,7 +80,65 @@ impl CallView<'_> {
         self.group.count_exposure(to, self.position, exposure, self.word);
         write(line);
         line.publish(self.word);
-        self.notify(to, line_at, LINE_WORDS);
+        if wakes || self.job.is_far(self.group.in_world(to)) {
+            self.notify(to, line_at, LINE_WORDS);
+        }
+    }
+
+    /// Exposes a buffer to a peer, and wakes it if `wakes`.
+    #[inline(always)]
+    fn expose_now(&self, to: Rank, wakes: bool, exposure: u32, span: Span) -> Op {
+        if let Some(staging) = self.staging_for(to, span) {
+            return self.expose_staged(staging, to, wakes, exposure, span);
+        }
+        let memory = self.resolve(span);
+        let (kind, mark) = match span.place {
+            Place::Source if !memory.is_shared() => (RemoteKind::Source, SOURCE),
+            Place::Target if !self.operands.target.symmetric => {
+                let is_receiving = self.receiving.load(Relaxed) != 0;
+                assert!(!is_receiving, "a target is not exposed during a receive");
+                (RemoteKind::Target, TARGET)
+            }
+            Place::Source | Place::Target | Place::Heap | Place::Buffer => {
+                (RemoteKind::Symmetric, SYMMETRIC)
+            }
+            Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
+        };
+        self.publish_exposure(to, wakes, exposure, mark, |line| {
+            // Shared memory has different addresses in different processes, so its offset is sent.
+            let (kind, place) = match kind {
+                _ if self.expose_far(to, exposure, memory, kind) => (RemoteKind::Far, 0),
+                RemoteKind::Source | RemoteKind::Target => (kind, memory.at.expose_provenance()),
+                _ => (kind, self.job.segment.offset_of(memory.at)),
+            };
+            line.write(0, place as u64);
+            line.write(1, memory.bytes as u64);
+            line.write(2, kind as u64);
+            if kind == RemoteKind::Target {
+                SharedExtent::exposed(self.operands.target.at, self.operands.target.bytes)
+                    .show(line, 3);
+            }
+        });
+        Ok(())
+    }
+
+    /// Detaches a peer's buffer, and wakes the peer if `wakes`.
+    #[inline(always)]
+    fn detach_now(&self, remote: &Remote, wakes: bool) {
+        if remote.kind == RemoteKind::Far {
+            self.detach_far(remote);
+        } else if !matches!(remote.kind, RemoteKind::Reached | RemoteKind::FarHeap) {
+            assert!(
+                (remote.job, remote.group) == (self.job.number(), self.group.number()),
+                "a remote buffer is detached in its own team"
+            );
+            let detached = self.group.detached_at(remote.owner, remote.position);
+            // Release: pairs with the acquire in `await_detached`.
+            self.group.line_at(detached).counter(0).fetch_add(1, Release);
+            if wakes {
+                self.job.wake(self.group.in_world(remote.owner));
+            }
+        }
     }
 
     /// Waits until no peer can access the buffers that this PE has exposed. The job must have
@@ -205,10 +270,17 @@ impl CallView<'_> {
     /// Exposes a copy of a part of a private buffer.
     #[cold]
     #[inline(never)]
-    fn expose_staged(&self, staging: &Staging, to: Rank, exposure: u32, span: Span) -> Op {
+    fn expose_staged(
+        &self,
+        staging: &Staging,
+        to: Rank,
+        wakes: bool,
+        exposure: u32,
+        span: Span,
+    ) -> Op {
         let staged = self.stage(staging, span);
         let (memory, block) = staged.map_err(|reason| self.has_no_room(&reason))?;
-        self.publish_exposure(to, exposure, SYMMETRIC, |line| {
+        self.publish_exposure(to, wakes, exposure, SYMMETRIC, |line| {
             let kind = match block.file_at {
                 _ if self.expose_far(to, exposure, memory, RemoteKind::Symmetric) => FAR,
                 None => RemoteKind::Symmetric as u64,
@@ -285,38 +357,11 @@ impl Drop for CallView<'_> {
 
 impl Rendezvous for CallView<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
-        if let Some(staging) = self.staging_for(to, span) {
-            return ready(self.expose_staged(staging, to, exposure, span));
-        }
-        let memory = self.resolve(span);
-        let (kind, mark) = match span.place {
-            Place::Source if !memory.is_shared() => (RemoteKind::Source, SOURCE),
-            Place::Target if !self.operands.target.symmetric => {
-                let is_receiving = self.receiving.load(Relaxed) != 0;
-                assert!(!is_receiving, "a target is not exposed during a receive");
-                (RemoteKind::Target, TARGET)
-            }
-            Place::Source | Place::Target | Place::Heap | Place::Buffer => {
-                (RemoteKind::Symmetric, SYMMETRIC)
-            }
-            Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
-        };
-        self.publish_exposure(to, exposure, mark, |line| {
-            // Shared memory has different addresses in different processes, so its offset is sent.
-            let (kind, place) = match kind {
-                _ if self.expose_far(to, exposure, memory, kind) => (RemoteKind::Far, 0),
-                RemoteKind::Source | RemoteKind::Target => (kind, memory.at.expose_provenance()),
-                _ => (kind, self.job.segment.offset_of(memory.at)),
-            };
-            line.write(0, place as u64);
-            line.write(1, memory.bytes as u64);
-            line.write(2, kind as u64);
-            if kind == RemoteKind::Target {
-                SharedExtent::exposed(self.operands.target.at, self.operands.target.bytes)
-                    .show(line, 3);
-            }
-        });
-        ready(Ok(()))
+        ready(self.expose_now(to, true, exposure, span))
+    }
+
+    fn expose_without_wake(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
+        ready(self.expose_now(to, false, exposure, span))
     }
 
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<Remote>> {
@@ -373,18 +418,12 @@ impl Rendezvous for CallView<'_> {
     }
 
     fn detach(&self, remote: Remote) -> impl Future<Output = Op> {
-        if remote.kind == RemoteKind::Far {
-            self.detach_far(&remote);
-        } else if !matches!(remote.kind, RemoteKind::Reached | RemoteKind::FarHeap) {
-            assert!(
-                (remote.job, remote.group) == (self.job.number(), self.group.number()),
-                "a remote buffer is detached in its own team"
-            );
-            let detached = self.group.detached_at(remote.owner, remote.position);
-            // Release: pairs with the acquire in `await_detached`.
-            self.group.line_at(detached).counter(0).fetch_add(1, Release);
-            self.job.wake(self.group.in_world(remote.owner));
-        }
+        self.detach_now(&remote, true);
+        ready(Ok(()))
+    }
+
+    fn detach_without_wake(&self, remote: Remote) -> impl Future<Output = Op> {
+        self.detach_now(&remote, false);
         ready(Ok(()))
     }
 

@@ -21,12 +21,16 @@ use crate::{
 };
 
 impl CallView<'_> {
-    /// Runs `copy` on a remote buffer. Its owner waits during the copy, even if the job fails.
+    /// Runs `copy` on remote buffers. Their owners wait during the copy, even if the job fails.
     #[inline(always)]
-    fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
-        // Another job's owner would not wait for this access.
-        assert!(remote.job == self.job.number(), "a remote buffer is used in its own job");
-        if matches!(remote.kind, RemoteKind::Symmetric | RemoteKind::Reached) {
+    fn accessing<const N: usize>(&self, remotes: [&Remote; N], copy: impl FnOnce()) -> Op {
+        for remote in remotes {
+            // Another job's owner would not wait for this access.
+            assert!(remote.job == self.job.number(), "a remote buffer is used in its own job");
+        }
+        let lasts =
+            |remote: &Remote| matches!(remote.kind, RemoteKind::Symmetric | RemoteKind::Reached);
+        if remotes.into_iter().all(lasts) {
             copy();
             return Ok(());
         }
@@ -45,7 +49,7 @@ impl CallView<'_> {
             return self.put_far(remote, at, source);
         }
         let target = remote.part(at, source.bytes);
-        RmaFuture::Now(self.accessing(remote, || target.copy_from(source)))
+        RmaFuture::Now(self.accessing([remote], || target.copy_from(source)))
     }
 }
 
@@ -126,7 +130,7 @@ impl Rma for CallView<'_> {
             return self.get_far(remote, at, target, None);
         }
         let source = remote.part(at, target.bytes);
-        RmaFuture::Now(self.accessing(remote, || target.copy_from(source)))
+        RmaFuture::Now(self.accessing([remote], || target.copy_from(source)))
     }
 
     fn get_combine(
@@ -142,7 +146,17 @@ impl Rma for CallView<'_> {
             return self.get_far(remote, at, target, Some(left));
         }
         let right = remote.part(at, target.bytes);
-        RmaFuture::Now(self.accessing(remote, || self.combine_now(target, left, right)))
+        RmaFuture::Now(self.accessing([remote], || self.combine_now(target, left, right)))
+    }
+
+    async fn get_both_combine(&self, left: &Remote, right: &Remote, at: usize, target: Span) -> Op {
+        if left.is_far() || right.is_far() {
+            self.get(left, at, target).await?;
+            return self.get_combine(right, at, target, target).await;
+        }
+        let target = self.resolve_writable(target);
+        let parts = [left, right].map(|remote| remote.part(at, target.bytes));
+        self.accessing([left, right], || self.combine_now(target, parts[0], parts[1]))
     }
 
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! Tests of the parts of a peer's memory that a call can access, of the panics for other parts, and
-//! of pairwise exchanges.
+//! Tests of calls: the parts of a peer's memory that a call can access, the panics when it accesses
+//! other parts, and pairwise exchanges.
 
 #![expect(unsafe_code, reason = "makes a view")]
 

@@ -35,9 +35,9 @@ pub struct CallView<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// What this PE has done in the call and must check when the call ends. A sum of the kinds of
-    /// exposed buffers (`SOURCE`, `TARGET`, `SYMMETRIC`, `STAGED`), `UNSENT`, and an `UNDER_WAY` for
-    /// each operation on far memory that has not ended.
+    /// Reasons to check something at the end of the call: the kinds of buffers that this PE has
+    /// exposed (`SOURCE`, `TARGET`, `SYMMETRIC`, `STAGED`), `UNSENT`, and an `UNDER_WAY` for each
+    /// operation on far memory that has not ended.
     pub(super) marks: AtomicU32,
     /// The number of receives that have begun but not ended.
     pub(super) receiving: AtomicUsize,

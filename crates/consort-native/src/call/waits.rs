@@ -381,4 +381,38 @@ mod tests {
             assert_eq!(pin!(peer.await_detached()).poll(&mut context), Poll::Ready(Ok(())));
         }
     }
+
+    /// Returns the result of a future that is ready when it is first polled.
+    fn now<T>(future: impl Future<Output = Op<T>>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(value)) => value,
+            _ => panic!("it has to wait"),
+        }
+    }
+
+    /// Returns whether `does` wakes a thread that is about to sleep as PE `pe`.
+    fn wakes(job: &Job, pe: u32, does: impl FnOnce()) -> bool {
+        let slot = job.parking_slot(Rank(pe));
+        let _sleeper = slot.announce();
+        let before = slot.parker.prepare();
+        does();
+        slot.parker.prepare() != before
+    }
+
+    #[test]
+    fn exposure_or_detachment_without_wake_wakes_no_pe() {
+        let ends = ends();
+        let [call, peer] = ends.each_ref().map(|end| {
+            // SAFETY: this is the PE's only call, and its futures are polled one at a time.
+            unsafe { end.begin(1, 1, &Operands::NONE, Location::caller()) }
+        });
+        let job = call.job;
+        let span = Span { place: Place::Source, at: 0, bytes: 0 };
+        assert!(!wakes(job, 0, || now(peer.expose_without_wake(Rank(0), 0, span))));
+        assert!(wakes(job, 0, || now(peer.expose(Rank(0), 1, span))));
+        let [first, second] = [0, 1].map(|exposure| now(call.attach(Rank(1), exposure)));
+        assert!(!wakes(job, 1, || now(call.detach_without_wake(first))));
+        assert!(wakes(job, 1, || now(call.detach(second))));
+        now(peer.await_detached());
+    }
 }

@@ -257,7 +257,9 @@ impl Backoff<'_> {
                 0
             }
             (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
-                self.waits.note_yield(yields.yield_now());
+                let Endpoint { job, pe, .. } = self.endpoint;
+                let others_compete = || job.parking_slot(pe.rank).has_competitors();
+                self.waits.note_yield(yields.yield_now(others_compete));
                 if yields.are_contended() {
                     self.endpoint.leave_shared_processor();
                 }

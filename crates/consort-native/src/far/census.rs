@@ -4,7 +4,7 @@
 //! The lowest-numbered process in which a PE waits takes the census. To find out whether it is the
 //! lowest, a process asks each lower process, in turn, for a report. It continues with the next
 //! process if no PE waits there, or if no reply arrives, because then all PEs of that process are
-//! computing. If a PE waits there, it asks again after a while.
+//! computing. If a PE waits there, the process asks again after a while.
 //!
 //! The process that takes the census requests reports from all others at once, and judges them. It
 //! repeats this, after a pause, until three rounds agree. The reports of a round are made after all
@@ -12,8 +12,8 @@
 //! moment in between. The third round shows whether all PEs have polled since then. A reply that
 //! arrives after its round has ended is dropped. The longer the census has lasted, the longer a
 //! round may take, so that a process that is always slow is eventually counted. Cost: nothing while
-//! no PE waits for long. Otherwise one packet to each process and one back, once in 20 ms to 500
-//! ms.
+//! no PE waits for long. Otherwise one packet to each process and one back, at intervals of 20 ms
+//! to 500 ms.
 
 use std::{
     mem,

@@ -3,10 +3,11 @@
 //! Other folders do not see the link to far PEs. They ask for the way to a PE ([`Job::far_to`]), or
 //! call a function of this folder that does nothing in a job without far PEs.
 //!
-//! This folder is not a crate, because a packet changes directories, groups and heaps. A crate
-//! above the runtime would need access to the internals of these, and the runtime would call it
-//! through a trait that repeats each function. A crate below the runtime would need such a trait
-//! for the effects of packets.
+//! This folder is not a crate, because a packet changes directories, groups and heaps. If this
+//! folder were a crate above the runtime, it would need access to the internals of directories,
+//! groups and heaps, and the runtime would call it through a trait that repeats each of its
+//! functions. If it were a crate below the runtime, it would need such a trait for the effects of
+//! packets.
 
 use consort_fabric::Rank;
 

@@ -1,14 +1,14 @@
 //! Long data, which is moved from memory to memory.
 //!
-//! | | the process of the PE that gets or puts | the process of the memory |
+//! | | the process of the PE that gets or puts | the process that has the memory |
 //! | --- | --- | --- |
 //! | get | pulls, then sends `LongGet` | pushes, or sends `Refused` if the memory does not exist |
 //! | put | sends `LongPut`, then pushes | pulls; later packets of the same process wait |
 //!
 //! The memory of an exposure, or of a caller, belongs to a transfer until the transfer is done: a
 //! call waits for its transfers before it returns, even if the job has failed. As long as the
-//! processes serve each other, each push is pulled, and each pull is pushed or refused, even after
-//! a failure.
+//! processes serve each other, each push is answered by a pull, and each pull by a push or a
+//! refusal, even after a failure.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -328,6 +328,8 @@ impl Job {
             sleepers: &self.header.sleepers,
             senders_fence: self.config.senders_fence(),
             scope: self.scope(),
+            threads: self.config.here,
+            cores: self.config.cores,
         }
     }
 

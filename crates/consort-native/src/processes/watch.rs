@@ -28,7 +28,7 @@ use consort_machine::{
     token::ProcessToken,
 };
 
-use super::{control_file::ControlFile, meeting::name_hold::Hold, process_end::ProcessEnd};
+use super::{control_file::ControlFile, meeting::hold::Hold, process_end::ProcessEnd};
 use crate::system::{
     socket,
     watch::{WatchedProcess, wait_readable},
@@ -61,8 +61,8 @@ struct Watcher {
     all: Vec<Identity>,
     /// Readable when the process has left the job. `None` after that.
     has_left: Option<UnixStream>,
-    /// The name of the job, if this process has it.
-    name: Option<Hold>,
+    /// The place where the processes have met, if this process has it.
+    place: Option<Hold>,
 }
 
 impl Watch {
@@ -74,12 +74,12 @@ impl Watch {
         control: &Arc<ControlFile>,
         own: Rank,
         all: Vec<Identity>,
-        name: Option<Hold>,
+        place: Option<Hold>,
     ) -> Result<Self, String> {
         let pair = UnixStream::pair();
         let (has_left, leaves) = pair.map_err(|error| of_call("socketpair", &error).to_string())?;
         let watcher =
-            Watcher { control: Arc::clone(control), own, all, has_left: Some(has_left), name };
+            Watcher { control: Arc::clone(control), own, all, has_left: Some(has_left), place };
         stay_loaded(); // the thread may outlive a plug-in that is unloaded
         let thread = thread::Builder::new().name("consort watch".to_owned());
         let started = without_signals(|| thread.spawn(move || watcher.run()));
@@ -122,7 +122,7 @@ impl Watcher {
                 thread::sleep(LOOK);
             }
         }
-        // Nobody is left to be watched, but the name is held until this process leaves.
+        // Nobody is left to be watched, but the place is held until this process leaves.
         while self.has_left.is_some() {
             match self.wait(None, None) {
                 Err(error) if error.raw_os_error() == Some(libc::EBADF) => return,
@@ -146,18 +146,18 @@ impl Watcher {
     /// Waits for something to do.
     fn wait(&mut self, watched: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> io::Result<()> {
         let has_left = self.has_left.as_ref().map(AsFd::as_fd);
-        let name = self.name.as_ref().map(Hold::descriptor);
-        let all: Vec<BorrowedFd<'_>> = [has_left, name, watched].into_iter().flatten().collect();
+        let place = self.place.as_ref().map(Hold::descriptor);
+        let all: Vec<BorrowedFd<'_>> = [has_left, place, watched].into_iter().flatten().collect();
         let ready = wait_readable(&all, limit)?;
         let mut ready = ready.into_iter();
-        let [leaves, asked] = [has_left.is_some(), name.is_some()]
+        let [leaves, asked] = [has_left.is_some(), place.is_some()]
             .map(|is_there| is_there && ready.next() == Some(true));
         if leaves {
             self.has_left = None;
-            self.name = None;
+            self.place = None;
         }
-        if let Some(name) = self.name.as_ref().filter(|_| asked) {
-            name.turn_away()?;
+        if let Some(place) = self.place.as_ref().filter(|_| asked) {
+            place.turn_away()?;
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ mod tests {
             own: Rank(1),
             all,
             has_left: None,
-            name: None,
+            place: None,
         };
         control.processes()[1].begun.store(1, SeqCst);
         assert!(!watcher.is_over(), "the others may begin the launch");

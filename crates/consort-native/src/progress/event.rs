@@ -6,12 +6,16 @@
 
 use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
 use consort_machine::{
     sync::futex::Scope,
+    usage,
     wait::{
         parker::Parker,
         sleepers::{Sleeper, Sleepers},
@@ -27,12 +31,23 @@ pub(crate) struct ParkingSlot<'p> {
     /// Whether wakers fence, instead of sleepers.
     pub(crate) senders_fence: bool,
     pub(crate) scope: Scope,
+    /// The number of threads that may sleep here or at the other parkers of `sleepers`.
+    pub(crate) threads: u32,
+    /// The number of cores that they can use.
+    pub(crate) cores: u32,
 }
 
 impl<'p> ParkingSlot<'p> {
     /// Announces that the calling thread is about to sleep here.
     pub(crate) fn announce(&self) -> Sleeper<'p> {
         self.sleepers.announce(self.parker, self.senders_fence, self.scope)
+    }
+
+    /// Returns whether other threads may compete with those that are awake.
+    #[cold]
+    pub(crate) fn has_competitors(&self) -> bool {
+        let asleep = self.sleepers.count() - u32::from(self.senders_fence);
+        usage::others_compete(self.threads.saturating_sub(asleep), self.cores)
     }
 
     /// Waits until `test` returns `Some`, or for at most `limit`. Also returns the budget for the
@@ -70,7 +85,7 @@ impl<'p> ParkingSlot<'p> {
                 yields.note_sleep();
                 sleeper.sleep(left.min(SLEEP));
             } else {
-                yields.yield_now();
+                yields.yield_now(|| self.has_competitors());
             }
             let found = poll(budget.polls().min(POLLS_PER_YIELD), &test);
             if found.is_some() {
@@ -97,26 +112,41 @@ pub(crate) fn poll<T>(times: u32, test: impl Fn() -> Option<T>) -> Option<T> {
 #[derive(Debug)]
 pub struct Event {
     parker: Parker,
-    sleepers: Sleepers,
-    fits: bool,
+    sleepers: Arc<Sleepers>,
+    /// The number of threads that wait here or make others wait.
+    threads: u32,
+    /// The number of cores that they can use.
+    cores: u32,
     /// The budget of the next wait, encoded in a word.
     budget: AtomicU64,
 }
 
 impl Event {
-    /// Creates an event for threads. `fits` means that each thread can have a separate core.
+    /// Creates an event for a number of threads, which wait for each other and can use `cores`
+    /// cores.
     #[must_use]
-    pub fn new(fits: bool) -> Self {
+    pub fn new(threads: u32, cores: u32) -> Self {
         let sleepers = Sleepers::default();
-        if !fits {
+        if threads > cores {
             sleepers.let_senders_fence();
         }
-        Self {
-            parker: Parker::default(),
-            sleepers,
-            fits,
-            budget: AtomicU64::new(SpinBudget::new(fits).word()),
-        }
+        Self::with(Arc::new(sleepers), threads, cores)
+    }
+
+    /// Creates another event for the same threads, so that each event knows how many of them sleep.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self::with(Arc::clone(&self.sleepers), self.threads, self.cores)
+    }
+
+    fn with(sleepers: Arc<Sleepers>, threads: u32, cores: u32) -> Self {
+        let budget = AtomicU64::new(SpinBudget::new(threads <= cores).word());
+        Self { parker: Parker::default(), sleepers, threads, cores, budget }
+    }
+
+    /// Returns whether each thread can have a separate core.
+    fn fits(&self) -> bool {
+        self.threads <= self.cores
     }
 
     /// Notifies all threads that wait for the event. Must be called after the store that they wait
@@ -135,8 +165,8 @@ impl Event {
         self.sleepers.any()
     }
 
-    /// Waits until `test` returns `Some`. Calls `then` at the end of a wait in which other threads may
-    /// have run here.
+    /// Waits until `test` returns `Some`. Calls `then` at the end of a wait in which other threads
+    /// may have run here.
     #[inline]
     pub fn wait_then<T>(&self, test: impl Fn() -> Option<T>, then: impl FnOnce()) -> T {
         let budget = self.budget();
@@ -164,7 +194,7 @@ impl Event {
 
     #[inline]
     fn budget(&self) -> SpinBudget {
-        SpinBudget::of_word(self.fits, self.budget.load(Relaxed))
+        SpinBudget::of_word(self.fits(), self.budget.load(Relaxed))
     }
 
     #[cold]
@@ -175,10 +205,57 @@ impl Event {
         test: impl Fn() -> Option<T>,
         enter: impl Fn() -> S,
     ) -> Option<T> {
-        let Self { parker, sleepers, fits, .. } = self;
-        let place = ParkingSlot { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
+        let (senders_fence, scope) = (!self.fits(), Scope::Process);
+        let Self { parker, sleepers, threads, cores, .. } = self;
+        let (threads, cores) = (*threads, *cores);
+        let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads, cores };
         let (value, next) = place.wait_entering(budget, limit, test, enter);
         self.budget.store(next.word(), Relaxed);
         value
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod tests {
+    use std::{sync::atomic::AtomicBool, thread};
+
+    use consort_machine::affinity::{self, Pinned};
+
+    use super::*;
+
+    /// A thread waits on the processor of one that computes.
+    #[test]
+    fn long_yield_counts_only_if_others_compete() {
+        let cpu = affinity::allowed()[0];
+        let is_over = AtomicBool::new(false);
+        // Returns the budget for the next wait without its level: sleeps change that too.
+        let budget_after = |threads| {
+            let (parker, sleepers) = (Parker::default(), Sleepers::default());
+            let (senders_fence, scope) = (false, Scope::Process);
+            let (parker, sleepers, cores) = (&parker, &sleepers, u32::MAX);
+            let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads, cores };
+            let limit = Some(Duration::from_millis(50));
+            place.wait(SpinBudget::new(false), limit, || None::<()>).1.word() >> 8
+        };
+        let [competing, alone] = thread::scope(|scope| {
+            scope.spawn(|| {
+                let _pinned = Pinned::new(cpu).expect("an allowed processor");
+                while !is_over.load(Relaxed) {
+                    spin_loop();
+                }
+            });
+            let waiter = scope.spawn(|| {
+                let _pinned = Pinned::new(cpu).expect("an allowed processor");
+                let found = [0, u32::MAX].map(budget_after);
+                is_over.store(true, Relaxed);
+                found
+            });
+            waiter.join().expect("no panic")
+        });
+        assert_ne!(competing, 0, "the computing thread is not a peer");
+        if usage::others_compete(u32::MAX, u32::MAX) {
+            return; // the system does not say how many threads run
+        }
+        assert_eq!(alone, 0, "all threads of the system may be peers");
     }
 }

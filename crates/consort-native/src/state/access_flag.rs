@@ -1,4 +1,4 @@
-//! A flag that keeps a PE from leaving a call while a peer copies memory that it has exposed.
+//! A flag that keeps a PE from leaving a call while a peer copies memory that the PE has exposed.
 //!
 //! Normally a PE waits until all its exposures are detached. Once the job has failed, it cannot
 //! wait for that. Instead it must ensure that no peer is copying or will begin to copy:

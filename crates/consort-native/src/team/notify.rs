@@ -1,4 +1,4 @@
-//! Notifies members of words that were stored for them. Sends packets to far members.
+//! Tells members that words were stored for them. Sends packets to far members.
 
 use consort_fabric::Rank;
 

@@ -3,14 +3,12 @@
 //! Each routine calls the function of the same name. The tables of types are those of the
 //! specification.
 
-mod active_sets;
 mod atomics;
 mod collectives;
 mod counting;
 mod job;
 mod long_double;
 mod memory;
-mod reductions;
 mod rma;
 mod waits;
 

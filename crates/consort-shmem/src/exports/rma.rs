@@ -3,7 +3,7 @@
 use libc::{c_int, ptrdiff_t};
 
 use super::{rma_types, rma_types_but_long_double, routine, sizes, with_context};
-use crate::{ordering, rma, signal, strided};
+use crate::{rma, signal, strided};
 
 /// Contiguous elements. The name has parts before and after the verb.
 macro_rules! contiguous_routines {
@@ -72,6 +72,6 @@ rma_types_but_long_double!(one_element);
 with_context!(("signal_set") (sig_addr: *mut u64, signal: u64, pe: c_int) => signal::signal_set);
 with_context!(("signal_add") (sig_addr: *mut u64, signal: u64, pe: c_int) => signal::signal_add);
 routine!(("signal_fetch") (sig_addr: *const u64) -> u64 => signal::signal_fetch(sig_addr));
-with_context!(("fence") () => ordering::fence);
-with_context!(("quiet") () => ordering::quiet);
-with_context!(("pe_quiet") (target_pes: *const c_int, npes: usize) => ordering::pe_quiet);
+with_context!(("fence") () => rma::fence);
+with_context!(("quiet") () => rma::quiet);
+with_context!(("pe_quiet") (target_pes: *const c_int, npes: usize) => rma::pe_quiet);

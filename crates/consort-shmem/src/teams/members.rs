@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use consort::{Rank, Team as CollectiveTeam};
+use consort::{Rank, Team as CollectiveTeam, bindings::form};
 use libc::c_int;
 
 use crate::{
@@ -177,7 +177,7 @@ pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
     let near: Vec<Rank> = (0..world.pes).map(Rank).filter(is_near).collect();
     let color = near.first().map_or(0, |first| first.0);
     if near.len() < world.pes as usize {
-        let calls = driver.world().form(color, &near).unwrap_or_else(|error| fail(routine, error));
+        let calls = form(driver.world(), color, &near).unwrap_or_else(|error| fail(routine, error));
         SHARED.store(handle(calls, Config::default()).0, Release);
     }
 }

@@ -7,7 +7,7 @@ use consort_shmem::{
     collectives::{self, barrier_all},
     contexts::Context,
     elements::SumOp,
-    ordering, reductions, rma, signal, strided,
+    reductions, rma, signal, strided,
     teams::Team,
     wait,
 };
@@ -27,7 +27,7 @@ pub(crate) fn puts_and_gets(pe: Pe) {
     assert_eq!(read(target, 100), of(pe.after(-1)));
     let mut got = vec![0; 100];
     unsafe { rma::get_nbi(DEFAULT, got.as_mut_ptr(), target, 100, next) };
-    ordering::quiet(DEFAULT);
+    rma::quiet(DEFAULT);
     assert_eq!(got, mine);
     barrier_all();
     let byte = zeros::<u8>(3);
@@ -49,8 +49,8 @@ pub(crate) fn puts_and_gets(pe: Pe) {
     let mut collected = [0_i16; 4];
     unsafe { strided::ibget(DEFAULT, collected.as_mut_ptr(), spread, 2, 4, 2, 2, next) };
     assert_eq!(collected, [5, 6, 7, 8]);
-    unsafe { ordering::pe_quiet(DEFAULT, [next].as_ptr(), 1) };
-    ordering::fence(DEFAULT);
+    unsafe { rma::pe_quiet(DEFAULT, [next].as_ptr(), 1) };
+    rma::fence(DEFAULT);
 }
 
 pub(crate) fn atomics(pe: Pe) {

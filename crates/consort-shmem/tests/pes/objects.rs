@@ -4,7 +4,7 @@ use consort_shmem::{
     collectives::{barrier_all, team_sync},
     contexts::{self, Context},
     counting::{self, Counter},
-    locks, memory, ordering, rma,
+    locks, memory, rma,
     teams::{self, Config, NUM_CONTEXTS, Team},
 };
 
@@ -164,7 +164,7 @@ pub(crate) fn teams_and_contexts(pe: Pe) {
         contexts::session_start::<u8>(ctx, 1, std::ptr::null(), 0);
         unsafe { rma::p(ctx, word, next, next) };
         contexts::session_stop(ctx);
-        ordering::quiet(ctx);
+        rma::quiet(ctx);
         assert_eq!(team_sync(even), 0);
         assert_eq!(read(word, 1), [pe.own / 2]);
         contexts::destroy(ctx);

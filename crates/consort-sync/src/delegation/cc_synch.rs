@@ -9,7 +9,7 @@
 //! | `NEXT` | the next node; 0 while the node has no request |
 //! | `OPERATION`, `ARGUMENT` | the request |
 //! | `RESULT` | its result |
-//! | `STATE` | `WAITS`, then `DONE`, or `COMBINES` if its thread is to execute it |
+//! | `STATE` | `WAITS`, then `DONE`; or `COMBINES` if its thread becomes the combiner |
 //!
 //! In the paper `STATE` is two flags, and the limit on a combiner's operations also counts its own
 //! operation. Cost: two line transfers per request on the combiner.

@@ -6,16 +6,18 @@
 //! lock has been handed over [`MOST`] times within the NUMA node. Then the remote queue goes back
 //! to the front of the main queue.
 //!
-//! The lock itself does not know the remote queue. The word that hands over the lock has the
-//! address of its first node, and that node has the address of the last.
+//! The lock itself does not know the remote queue. The word that hands over the lock contains the
+//! address of the first node of the remote queue, and that node contains the address of the last
+//! one.
 //!
 //! The paper ends the hand-overs within a NUMA node at random. Here they are counted, so the wait
 //! of a remote thread is bounded. The paper also omits most searches at random while the remote
-//! queue is empty. Here [`REST`] hand-overs omit the search after a short turn of a NUMA node. A
-//! search in vain reads the node of each waiting thread, so it costs more than a short turn gains.
+//! queue is empty. Here, after a short turn of a NUMA node, the next [`REST`] hand-overs omit the
+//! search. A search in vain reads the node of each waiting thread, so it costs more than a short
+//! turn gains.
 //!
-//! Addresses of nodes are multiples of 64. The low bits of a word with an address have another
-//! number.
+//! Addresses of nodes are multiples of 64. So a word that contains an address can also contain a
+//! small number in its low bits.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 

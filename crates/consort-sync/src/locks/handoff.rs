@@ -5,12 +5,14 @@
 //! again, with lock and data in its cache. The others queue up. The first in the queue checks the
 //! lock from time to time, and takes it if it is free and not in rapid use: if the threads
 //! alternated at each section, each section would cost a transfer of the line. After a turn of 100
-//! us, or once the use is not rapid, the first asks for the lock, and the holder then hands it
-//! over. So a thread waits for one turn of each thread before it, and none starves.
+//! us, or as soon as the lock is no longer in rapid use, the first asks for the lock, and the
+//! holder then hands it over. So a thread waits for one turn of each thread before it, and none
+//! starves.
 //!
 //! Shorter turns would not help: if threads outnumber the cores, the next thread sleeps, and takes
-//! about 50 us to wake. It also sleeps during the turn. If it spun or yielded, it might keep the
-//! holder off a shared core for some milliseconds, and turns of random length are unfair.
+//! about 50 us to wake. It also sleeps during the turn. If it spun or yielded instead, it might
+//! keep the holder off a shared core for some milliseconds. Turns would then have random lengths,
+//! which is unfair.
 //!
 //! | `state` | meaning |
 //! | --- | --- |

@@ -21,7 +21,8 @@
 //! more transfer of the line. If it may not, it leaves again. So an attempt to write may fail while
 //! another thread tries to read.
 //!
-//! The bits are in such an order that each wait ends when the word falls to a bound.
+//! Because of the order of the bits, each wait is one comparison: it ends when the word is at most
+//! a certain value.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 

@@ -3,16 +3,16 @@
 //! 1991, section 4.4).
 //!
 //! The first waiting thread waits at the word itself, until there are enough permits. The others
-//! wait in a [`WaitQueue`]. When the first has its permits, or its time is over, it notifies the
-//! next thread, which is then the first. While there is a first thread, the others do not take
-//! permits. So threads that need few permits do not overtake a thread that needs many.
+//! wait in a [`WaitQueue`]. When the first has its permits, or its time limit has expired, it
+//! notifies the next thread, which is then the first. While there is a first thread, the others do
+//! not take permits. So threads that need few permits do not overtake a thread that needs many.
 //!
 //! | `state` | meaning |
 //! | --- | --- |
 //! | bits 1 to 63 | the number of permits that no thread has |
 //! | bit 0 | a thread is the first |
 //!
-//! A lock protects the change of the first thread together with the queue.
+//! A lock protects bit 0 and the queue, so that they change together.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 

@@ -1,18 +1,20 @@
 //! The queue of a condition variable: Birrell 2003, "Implementing Condition Variables with
 //! Semaphores".
 //!
-//! A thread that waits appends a node, a line, while it holds the mutex of the condition, and then
-//! waits there until a notification has removed the node and set its word. A lock protects the list
-//! of nodes. A thread whose time is over removes its node, unless a notification has already done
-//! so.
+//! A thread that waits appends a node, which is a cache line, while it holds the mutex of the
+//! condition. It then waits at the node until a notification has removed the node and set its word.
+//! A lock protects the list of nodes. A thread whose time limit has expired removes its node,
+//! unless a notification has already done so.
 //!
 //! So a notification wakes the threads that have waited longest, and there are no spurious wakeups.
 //! No notification is lost: a node is in the list, or its word is set.
 //!
-//! A notification reads a single word if the queue is empty. The read needs no ordering: a thread
-//! that must be notified of a change appended its node before the changing thread took the mutex.
+//! A notification reads a single word if the queue is empty. The read needs no ordering: if a
+//! thread must be notified of a change, it appended its node before the thread that makes the
+//! change took the mutex.
 //!
-//! `QueuedSemaphore` uses it too: its lock takes the place of the mutex.
+//! `QueuedSemaphore` also uses this queue. There the lock of the semaphore takes the place of the
+//! mutex.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 

@@ -3,9 +3,9 @@
 //! A list of nodes. A thread prepares a new list, and replaces the address of the top node with
 //! that of the new top. If another thread was faster, it tries again. A count next to the address
 //! increases with each value taken, so that an exchange fails if its node was taken, reused and put
-//! again in the meantime. If the machine exchanges pairs, the count is a word. Otherwise address
-//! and count share a word: a thread that sleeps while exactly a multiple of 2^22 values are taken
-//! may then lose values.
+//! again in the meantime. If the machine can exchange two words at once, the count has its own
+//! word. Otherwise the address and the count share a word: a thread that sleeps while exactly a
+//! multiple of 2^22 values are taken may then lose values.
 //!
 //! Nodes are lines, and lines are never freed. A thread may therefore read a node that has left the
 //! list; its exchange then fails.

@@ -3,8 +3,9 @@
 //! Successive halving: each heat measures the remaining candidates in turn. Candidates that are
 //! much slower than the best are dropped, and so is the slower half of the rest, until two remain.
 //! In the final, these two meet the incumbent, the candidate that has served the query's calls so
-//! far. Only the final decides. Its blocks were not used to choose the finalists, so they do not
-//! favour the luckiest one, and the search spreads its launches over time.
+//! far. Only the final decides. The blocks of the final were not used to choose the finalists. So
+//! they do not favour the candidate that was only lucky in the heats. The search also spreads the
+//! launches of a final over time.
 //!
 //! The incumbent stays the choice unless another finalist is clearly faster in the blocks of the
 //! final. So tuning replaces no choice by chance, even on a noisy machine.

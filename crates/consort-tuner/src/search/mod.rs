@@ -5,16 +5,18 @@
 //! 2. The queries are measured a group at a time, the most useful first, in three quarters of the
 //!    time. Heats find the finalists of each query of a group; a query's time is proportional to
 //!    its weight. Then the finals of the group are measured in turn, one launch of each, several
-//!    times. So the launches of a query are spread over the changes of the machine.
+//!    times. So the launches of a query are spread over time, and see the machine in different
+//!    states.
 //! 3. If the winner of a grid changes between neighbouring sizes, the size between them is measured
 //!    too, the largest margin first, until the change is located or the time is over.
 //!
 //! If other programs used the cores during a whole launch, the launch decides nothing. The search
 //! then waits for the cores, for at most a quarter of the budget in total, and launches again.
 //!
-//! A final replaces the candidate that has served the query's calls so far only by a candidate that
-//! is clearly faster in the blocks of the final. The search keeps existing entries that were won at
-//! the same or a higher rigour. So it can be stopped at any time, and continues when it runs again.
+//! The incumbent is the candidate that has served the query's calls so far. A final replaces it
+//! only if another candidate is clearly faster in the blocks of the final. The search keeps
+//! existing entries that were won at the same or a higher rigour. So it can be stopped at any time,
+//! and continues when it runs again.
 
 pub(crate) mod contest;
 mod crossovers;

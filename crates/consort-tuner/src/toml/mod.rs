@@ -11,9 +11,9 @@
 //!
 //! Later file formats must keep to this subset, or older programs report them as errors.
 //!
-//! Every error has its line. Text is written byte by byte as the crate `toml` writes it, because
-//! processes compare a hash of the text to check that they have the same wisdom. Tests compare the
-//! two.
+//! Every error has its line. The written text has exactly the bytes that the crate `toml` would
+//! write, because processes compare a hash of the text to check that they have the same wisdom.
+//! Tests compare the two.
 
 mod read;
 #[cfg(test)]

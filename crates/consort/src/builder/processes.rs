@@ -202,13 +202,11 @@ impl Processes {
 
     /// Returns the fabric of the PEs: on one machine they are like processes of a local launch.
     fn fabric(&self) -> Fabric {
-        let (is_one, is_apart) =
-            (self.nodes.count(self.pes) == 1, matches!(self.ground, Ground::Own));
-        match (is_one, is_apart) {
-            (true, true) => Fabric::Threads,
-            (true, false) => Fabric::Processes,
-            (false, true) => Fabric::Mpi(self.shape),
-            (false, false) => {
+        match (self.has_far(), matches!(self.ground, Ground::Own)) {
+            (false, true) => Fabric::Threads,
+            (false, false) => Fabric::Processes,
+            (true, true) => Fabric::Mpi(self.shape),
+            (true, false) => {
                 let pes_each = self.shape.pes_each.max(1);
                 let on_machine = self.nodes.members(0, self.pes).count as usize;
                 let processes = on_machine.div_ceil(pes_each);

@@ -55,16 +55,6 @@ impl JobBuilder {
         self.sharing = Some(sharing);
         self
     }
-
-    /// Treats the PEs as those of several processes on several nodes, with these placements. Only
-    /// messages cross between nodes, with delays drawn from a seed. For tests of PEs that share no
-    /// memory.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn loopback(mut self, [processes, nodes]: [Nodes; 2], seed: u64) -> Self {
-        self.loopback = Some(([processes, nodes], seed));
-        self
-    }
 }
 
 impl JobBuilder {

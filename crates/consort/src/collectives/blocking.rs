@@ -171,7 +171,7 @@ impl Team {
     /// Makes a call on blocks of `len` elements in memory that peers can access. `symmetric` is
     /// whether they access it without a rendezvous.
     #[inline(always)]
-    pub(super) fn in_heap<T: Pod>(
+    pub(crate) fn in_heap<T: Pod>(
         &self,
         verb: Verb<'_>,
         len: usize,
@@ -210,7 +210,7 @@ impl Team {
     /// Makes a call on blocks of `len` elements in these buffers, whose lengths have been checked.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "all that a call has")]
-    pub(super) fn run<N, T: Pod>(
+    pub(crate) fn run<N, T: Pod>(
         &self,
         verb: Verb<'_>,
         len: usize,
@@ -238,9 +238,8 @@ impl Team {
     ///
     /// # Errors
     /// See [`Team`].
-    #[doc(hidden)]
     #[track_caller]
-    pub fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
+    pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size());
         let kind = (Collective::AllGather, SyncModes::MINE);
         let call = self.state.spec::<T, T>(kind, None, 1, None);

@@ -18,10 +18,8 @@ pub trait Returns: Sealed {
 
 /// Makes calls that combine by `C`.
 pub trait Makes<C>: Returns + Sized {
-    #[doc(hidden)]
     fn all(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::All>;
 
-    #[doc(hidden)]
     fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::Some>;
 }
 

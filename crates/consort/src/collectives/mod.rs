@@ -10,7 +10,6 @@
 //! | `verb` | a collective with its root and the lengths of its blocks, and their checks |
 //! | `values`, `slices` | the data of blocking calls, and a team's calls on values |
 //! | `blocking` | the ways in which a blocking call takes its data |
-//! | `places` | calls on any memory that peers can access, for other languages |
 //! | `barrier` | the barrier |
 
 mod barrier;
@@ -19,10 +18,7 @@ pub(crate) mod call;
 pub(crate) mod combine;
 pub(crate) mod counts;
 pub(crate) mod form;
-mod places;
 pub(crate) mod slices;
 pub(crate) mod values;
 pub(crate) mod verb;
 pub(crate) mod widening;
-
-pub(crate) use places::{are_apart, are_symmetric};

@@ -6,7 +6,7 @@ use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 
 use super::TeamError;
-use crate::displacements::DisplacementsError;
+use crate::{displacements::DisplacementsError, weights::WeightsError};
 
 /// A call that cannot be made: an argument is wrong, or something that the call needs no longer
 /// exists. The call has moved no data, and the job goes on.
@@ -112,6 +112,8 @@ pub enum CallError {
     Reentrant,
     /// A call that needs PEs with shared memory, in a job whose PEs do not share it.
     NeedsSharedMemory(&'static str),
+    /// Weights by which no work can be divided.
+    Weights(WeightsError),
     /// A forced candidate is unknown or cannot serve the call.
     Plan(PlanError),
 }
@@ -205,6 +207,7 @@ impl fmt::Display for CallError {
                 f.write_str("an operator may not call the library: it runs inside a call")
             }
             Self::NeedsSharedMemory(what) => write!(f, "{what}: use threads, or `consort run`"),
+            Self::Weights(error) => fmt::Display::fmt(error, f),
             Self::Plan(error) => fmt::Display::fmt(error, f),
         }
     }
@@ -223,6 +226,7 @@ impl std::error::Error for CallError {
         match self {
             Self::Displacements(error) => error.source(),
             Self::Team(error) => error.source(),
+            Self::Weights(error) => error.source(),
             Self::Plan(error) => error.source(),
             _ => None,
         }

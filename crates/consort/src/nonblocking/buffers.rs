@@ -46,7 +46,7 @@ impl WideBuffers {
 
 /// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
 #[derive(Clone, Debug)]
-pub(super) enum OwnedLayout {
+pub(crate) enum OwnedLayout {
     /// Blocks of equal length, or one block.
     Even(Layout<'static>),
     /// Blocks at these displacements, in elements.
@@ -54,7 +54,7 @@ pub(super) enum OwnedLayout {
 }
 
 impl OwnedLayout {
-    pub(super) fn of<T: Pod>(held: Held<'_>) -> Self {
+    pub(crate) fn of<T: Pod>(held: Held<'_>) -> Self {
         match held {
             Held::Nothing => Self::Even(Layout::whole(0)),
             Held::One(len) => Self::Even(Layout::whole(bytes_of::<T>(len))),
@@ -73,9 +73,9 @@ impl OwnedLayout {
 }
 
 /// A source, a target and the operator of a call: vectors that its operation owns, or borrows.
-pub(super) struct Pair<T, S, D, C> {
+pub(crate) struct Pair<T, S, D, C> {
     pub(super) source: S,
-    pub(super) target: D,
+    pub(crate) target: D,
     /// Whether this PE contributes the source, and receives the target.
     uses: [bool; 2],
     combine: C,
@@ -84,7 +84,7 @@ pub(super) struct Pair<T, S, D, C> {
 }
 
 impl<T, S, D, C> Pair<T, S, D, C> {
-    pub(super) fn new(source: S, target: D, uses: [bool; 2], combine: C) -> Self {
+    pub(crate) fn new(source: S, target: D, uses: [bool; 2], combine: C) -> Self {
         Self { source, target, uses, combine, widening: None, elements: PhantomData }
     }
 
@@ -135,7 +135,7 @@ where
 }
 
 /// A place in the memory that peers can access, which is not freed while a call is pending.
-pub(super) trait Place: Send {
+pub(crate) trait Place: Send {
     /// Returns the offset from the heap, and the bytes.
     fn extent(&self) -> (usize, usize);
 }

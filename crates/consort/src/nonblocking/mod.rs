@@ -23,17 +23,15 @@
 // | `buffers` | the buffers and the operator of an operation |
 // | `shape` | which buffers a call uses, and their lengths |
 // | `start` | a team's calls, on vectors and in symmetric memory |
-// | `places` | a team's calls in the memory that peers can access, for other languages |
 // | `overlap` | a scope, in which calls borrow their data |
 // | `source` | the data that a scope's calls read |
 // | `messages` | messages from one PE to another, of a team and of a scope |
 // | `planned` | a call that is planned once and started many times |
 
 mod alarm;
-mod buffers;
+pub(crate) mod buffers;
 mod messages;
 pub(crate) mod overlap;
-mod places;
 pub(crate) mod planned;
 mod request;
 mod shape;
@@ -145,7 +143,7 @@ impl Team {
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
             // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
             // bounds above; plans and begun calls are `Send`; so are the futures of the library's
-            // algorithms, which a test asserts one by one (`tests/it/quick/send.rs`). An algorithm of the
+            // algorithms, which a test asserts one by one (`tests/quick/send.rs`). An algorithm of the
             // program gets no plan here if there are helpers, so it stays on this thread.
             // Everything that the operation borrows lives until the operation is dropped, by the
             // contract of this function.

@@ -3,7 +3,8 @@
 //!
 //! The operations access data that the caller has borrowed for the scope. So the scope does not
 //! end, by a return, an error or a panic, before its last operation has been dropped. The closure
-//! only borrows the scope, so it cannot forget it. [`std::thread::scope`] works in the same way.
+//! only borrows the scope, so the closure cannot prevent that by `mem::forget`.
+//! [`std::thread::scope`] works in the same way.
 //!
 //! | the closure | the scope |
 //! | --- | --- |
@@ -11,8 +12,9 @@
 //! | panics | fails the job, so that its calls end at once; then waits for them |
 //!
 //! A request returns its borrows when its call is complete on this PE, at the point where a
-//! blocking call would return: the operation drops its view of the call and then passes the borrows
-//! on. The borrows of a dropped request or a failed call are not returned before the scope ends.
+//! blocking call would return: the operation first drops its view of the call, and then passes the
+//! borrows to the request. The borrows of a dropped request or a failed call are not returned
+//! before the scope ends.
 //!
 //! The closure's result, and the payloads of panics in the closure or in operators of its calls,
 //! are values of the program. Dropping them may panic, so all of them are kept until the last

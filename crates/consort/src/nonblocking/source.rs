@@ -6,7 +6,6 @@
 
 /// Consecutive elements that stay where they are.
 pub trait Elements<T> {
-    #[doc(hidden)]
     fn elements(&self) -> &[T];
 }
 

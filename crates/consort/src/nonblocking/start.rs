@@ -1,13 +1,13 @@
 //! A team's nonblocking collectives, on vectors that the calls own, and in symmetric memory.
 
-use std::{panic::Location, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
-use consort_fabric::{CallSpec, Collective, Pod, SyncModes};
+use consort_fabric::{CallSpec, Pod};
 use consort_native::Site;
 
 use super::{
     Request,
-    buffers::{OwnedLayout, Pair},
+    buffers::{InHeap, OwnedLayout, Pair, Place},
     shape::Shape,
 };
 #[cfg(doc)]
@@ -20,7 +20,8 @@ use crate::{
         form::{
             KnowsLength, KnowsSource, KnowsTarget, Makes, Returns, Sealed, Separate, TakesLength,
         },
-        verb::{Verb, blank, layouts},
+        verb::{Verb, layouts},
+        widening::Widening,
     },
     runtime::plans::Ready,
     symmetric::element::Element,
@@ -177,26 +178,39 @@ impl Team {
         self.start_owned(ready, nothing, None, |_| (), site)
     }
 
-    /// Starts to all-gather `value`, as [`Team::all_gather_named`].
-    ///
-    /// # Errors
-    /// See [`Team`].
-    #[doc(hidden)]
-    #[track_caller]
-    pub fn start_all_gather_named<T: Pod + Send>(
+    /// Starts a call on blocks of `len` elements in symmetric memory.
+    #[expect(clippy::too_many_arguments, reason = "all that a call has")]
+    pub(crate) fn start_in<P: Place + 'static, T: Pod, C: Combine<T> + Send + 'static>(
         &self,
-        name: &str,
-        value: T,
-    ) -> Result<Request<Vec<T>>> {
-        let kind = (Collective::AllGather, SyncModes::MINE);
-        let call = CallSpec { nonblocking: true, ..self.state.spec::<T, T>(kind, None, 1, None) };
-        let ready = self.state.prepare_named(&call, name)?;
-        let buffers = Pair::new(vec![value], blank(self.size()), [true; 2], Nothing);
-        self.start_owned(ready, buffers, None, |pair| pair.target, Location::caller())
+        verb: &Verb<'_>,
+        len: usize,
+        symmetric: bool,
+        (source, target): (P, P),
+        combine: C,
+        layouts: Option<[OwnedLayout; 2]>,
+        site: Site,
+    ) -> Result<Request<()>> {
+        let widening = Widening::of(self, verb, combine.combination());
+        let ready = self.nonblocking_plan::<T>(verb, len, symmetric, &combine)?;
+        let buffers = InHeap {
+            collective: verb.collective,
+            is_root: verb.is_root(self),
+            rank_in_world: self.state.endpoint.rank_in_world(),
+            source,
+            target,
+            combine,
+            widening,
+            elements: PhantomData::<fn() -> T>,
+        };
+        // SAFETY: the operation owns everything that it uses.
+        #[expect(unsafe_code, reason = "launches an operation")]
+        unsafe {
+            self.launch(ready, buffers, layouts, |_| (), None, site)
+        }
     }
 
     /// Starts a call on vectors that its operation owns, and passes to `finish` at its end.
-    pub(super) fn start_owned<T: Pod + Send, C: Combine<T> + Send + 'static, B: Send + 'static>(
+    pub(crate) fn start_owned<T: Pod + Send, C: Combine<T> + Send + 'static, B: Send + 'static>(
         &self,
         ready: Arc<dyn Ready>,
         buffers: Pair<T, Vec<T>, Vec<T>, C>,

@@ -2,8 +2,8 @@
 //!
 //! Both launchers describe the job in environment variables. The rendezvous is a name that only the
 //! processes of one launch share. It contains the port of `torchrun` with its count of restarts, or
-//! the numbers of Slurm's job and step. Processes can meet by a name only on one machine. So a job
-//! of several machines is refused immediately, and not after the time limit.
+//! the numbers of Slurm's job and step. Only processes on the same machine can meet by a name. So a
+//! job of several machines is refused immediately, and not after the time limit.
 
 use std::fs;
 

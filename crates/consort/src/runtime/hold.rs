@@ -53,6 +53,9 @@ impl States {
 
     /// Leaves all teams but the world. With `keeps`, leaves only teams without handles.
     pub(crate) fn leave_teams(&self, keeps: bool) -> Result<()> {
+        if self.teams.is_empty() {
+            return Ok(()); // the end of most regions; there are no strided teams either
+        }
         for team in self.alive().skip(1).filter(|team| !keeps || !team.has_handles()) {
             let inside = team.go_inside()?;
             team.leave_team(&inside);
@@ -73,7 +76,8 @@ pub(crate) struct ThreadBoundPe {
     /// `Some` until this is dropped.
     states: Option<Box<States>>,
     job: Weak<dyn TakesBack>,
-    changes_threads: Cell<bool>,
+    /// Whether any thread may run the PE, even if another one has handles on it.
+    pub(crate) changes_threads: Cell<bool>,
 }
 
 impl ThreadBoundPe {
@@ -81,19 +85,9 @@ impl ThreadBoundPe {
         Rc::new(Self { states: Some(states), job, changes_threads: Cell::new(false) })
     }
 
-    /// Lets any thread run the PE, even if another one has handles on it.
-    pub(crate) fn let_change_threads(&self) {
-        self.changes_threads.set(true);
-    }
-
     /// Returns whether the PE cannot run any more: its job has failed or is gone.
     pub(crate) fn is_over(&self) -> bool {
         self.world.endpoint.job().is_poisoned() || self.job.strong_count() == 0
-    }
-
-    /// Returns whether any thread may run the PE, even if another one has handles on it.
-    pub(crate) fn changes_threads(&self) -> bool {
-        self.changes_threads.get()
     }
 }
 

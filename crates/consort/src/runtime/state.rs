@@ -297,11 +297,6 @@ impl State {
         if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
-    /// Returns whether the call after the next one is due for a turn.
-    pub(crate) fn is_before_turn(&self) -> bool {
-        (self.endpoint.calls() + 1) & self.quarter_mask.get() == 0
-    }
-
     /// Settles credits and expires plans before a call that begins a quarter of the window.
     #[cold]
     fn turn(&self) -> Result<()> {

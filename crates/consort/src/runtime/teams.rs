@@ -42,6 +42,11 @@ impl Teams {
         self.node(number).state.get_or_init(|| parent.of_part(number, part)).number()
     }
 
+    /// Returns whether the PE has never formed a team.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.get() == 0
+    }
+
     /// Returns the number of the state for messages from one PE to another, if this PE has joined
     /// their team.
     pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<usize> {

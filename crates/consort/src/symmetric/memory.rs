@@ -1,7 +1,7 @@
 //! Symmetric memory: the same allocation on every PE. All PEs can put to it and get from it.
 
 use std::{
-    any::{Any, type_name},
+    any::type_name,
     fmt,
     marker::PhantomData,
     ops::{Bound, RangeBounds},
@@ -184,14 +184,6 @@ impl<T: Element, E> Symmetric<T, E> {
             len: to - from,
             elements: PhantomData,
         })
-    }
-
-    /// Returns an object that keeps the memory, also after the job has ended. Any thread may drop
-    /// it. It is for addresses ([`Symmetric::address`]) in other languages.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
-        Arc::<Block>::clone(&self.block)
     }
 
     /// Fails unless this is memory of the PE that has `team`.

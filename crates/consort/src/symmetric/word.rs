@@ -10,33 +10,6 @@ mod sealed {
     pub trait Sealed {
         const WIDTH: Width;
     }
-
-    impl Sealed for u32 {
-        const WIDTH: Width = Width::Four;
-    }
-
-    impl Sealed for i32 {
-        const WIDTH: Width = Width::Four;
-    }
-
-    impl Sealed for u64 {
-        const WIDTH: Width = Width::Eight;
-    }
-
-    impl Sealed for i64 {
-        const WIDTH: Width = Width::Eight;
-    }
-
-    /// The width of an address.
-    const ADDRESS: Width = if size_of::<usize>() == 4 { Width::Four } else { Width::Eight };
-
-    impl Sealed for usize {
-        const WIDTH: Width = ADDRESS;
-    }
-
-    impl Sealed for isize {
-        const WIDTH: Width = ADDRESS;
-    }
 }
 
 /// An integer of 32 or 64 bits for one-sided atomic operations.
@@ -96,63 +69,40 @@ const fn low(bits: u64) -> u32 {
     bits as u32
 }
 
-impl Word for u32 {
-    fn to_bits(self) -> u64 {
-        self.into()
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        low(bits)
-    }
+/// Returns as many low bits as an address has.
+#[expect(clippy::cast_possible_truncation, reason = "an address has no higher bits")]
+const fn address(bits: u64) -> usize {
+    bits as usize
 }
 
-impl Word for i32 {
-    fn to_bits(self) -> u64 {
-        self.cast_unsigned().into()
-    }
+/// The width of an address.
+const ADDRESS: Width = if size_of::<usize>() == 4 { Width::Four } else { Width::Eight };
 
-    fn from_bits(bits: u64) -> Self {
-        low(bits).cast_signed()
-    }
+/// Implements `Word`. Each line has the width of an integer, its `to_bits` and its `from_bits`.
+macro_rules! words {
+    ($($integer:ty: $width:expr, $word:ident => $to:expr, $bits:ident => $from:expr;)*) => {$(
+        impl sealed::Sealed for $integer {
+            const WIDTH: Width = $width;
+        }
+
+        impl Word for $integer {
+            fn to_bits(self) -> u64 {
+                let $word = self;
+                $to
+            }
+
+            fn from_bits($bits: u64) -> Self {
+                $from
+            }
+        }
+    )*};
 }
 
-impl Word for u64 {
-    fn to_bits(self) -> u64 {
-        self
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        bits
-    }
-}
-
-impl Word for i64 {
-    fn to_bits(self) -> u64 {
-        self.cast_unsigned()
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        bits.cast_signed()
-    }
-}
-
-impl Word for usize {
-    fn to_bits(self) -> u64 {
-        self as u64
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "a shorter word has no higher bits")]
-    fn from_bits(bits: u64) -> Self {
-        bits as Self
-    }
-}
-
-impl Word for isize {
-    fn to_bits(self) -> u64 {
-        self.cast_unsigned().to_bits()
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        usize::from_bits(bits).cast_signed()
-    }
+words! {
+    u32: Width::Four, word => word.into(), bits => low(bits);
+    i32: Width::Four, word => word.cast_unsigned().into(), bits => low(bits).cast_signed();
+    u64: Width::Eight, word => word, bits => bits;
+    i64: Width::Eight, word => word.cast_unsigned(), bits => bits.cast_signed();
+    usize: ADDRESS, word => word as u64, bits => address(bits);
+    isize: ADDRESS, word => word.cast_unsigned() as u64, bits => address(bits).cast_signed();
 }

@@ -109,6 +109,14 @@ fn kept_graph_allocates_nothing() {
     });
 }
 
+/// A wait that yields for long looks for threads that compete with the PEs.
+#[test]
+fn looking_for_competitors_allocates_nothing() {
+    let before = COUNT.get();
+    let _ = consort_machine::usage::others_compete(2, 2);
+    assert_eq!(COUNT.get(), before);
+}
+
 /// Leaving a region and entering the next allocate nothing either, on the threads of a pool.
 #[test]
 fn region_allocates_nothing_on_its_threads() {

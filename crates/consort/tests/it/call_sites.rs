@@ -106,7 +106,7 @@ fn at_random(seed: u64) {
 
 #[test]
 fn call_sites_may_differ_between_pes() {
-    seeds(1, 30, &[]).for_each(at_random);
+    seeds(1, 10, &[]).for_each(at_random);
 }
 
 /// One PE's plan is in use when a rest ends, and another PE's is gone.

@@ -1,4 +1,4 @@
-//! Structs and enums that derive `Pod` or `Value`, and options.
+//! Calls on structs and enums that derive `Pod` or `Value`, and on `Option`.
 
 use std::fmt::Debug;
 
@@ -11,8 +11,8 @@ use consort::{
 use consort_fabric::splitmix64;
 
 use crate::{
+    every_call::every_call,
     jobs::{fails, on},
-    quick::values::every_call,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, consort::Pod)]

@@ -13,7 +13,7 @@ use consort_fabric::splitmix64;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use crate::{jobs::on, quick::values::every_call};
+use crate::{every_call::every_call, jobs::on};
 
 /// Combines the elements of all PEs as values, slices, in place and in symmetric memory. Every order
 /// must give the same result.

@@ -8,6 +8,7 @@ use std::{
 
 use consort::{
     Error, Job, JobBuilder, Rank,
+    bindings::JobBuilderExt as _,
     error::CallError,
     ops::Sum,
     symmetric::{Signal, Until},

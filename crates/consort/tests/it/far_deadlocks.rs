@@ -1,11 +1,11 @@
-//! PEs on nodes that wait without end: for each other in calls of different teams, for a PE that
-//! skips a call, for a word. PEs that wait for a computing PE are not reported.
+//! Deadlocks of PEs on several nodes: the PEs wait for each other in calls of different teams, for
+//! a PE that skips a call, or for a word. PEs that wait for a computing PE are not reported.
 
 use std::{thread, time::Duration};
 
 use consort::{
-    EAGER_BYTES, Error, Job, JobBuilder, Rank, Result, Team, error::Failure, ops::Sum,
-    symmetric::Until,
+    EAGER_BYTES, Error, Job, JobBuilder, Rank, Result, Team, bindings::JobBuilderExt as _,
+    error::Failure, ops::Sum, symmetric::Until,
 };
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;

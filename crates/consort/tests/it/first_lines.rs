@@ -1,9 +1,9 @@
 //! A first line of code for each public type: a local variable without annotations compiles.
 
 use consort::{
-    Barrier, Displacements, Error, Job, Rank, Rendezvous, Waiting,
+    Barrier, Displacements, Error, Job, Rank, Rendezvous, Waiting, Weights,
     async_broadcasts::AsyncVariant,
-    error::{CallError, DisplacementsError, LaunchError, Members, TeamError},
+    error::{CallError, DisplacementsError, LaunchError, Members, TeamError, WeightsError},
     launch::{Fabric, MachineShape, ProcessShape, Sharing},
     ops::Sum,
     pieces, pieces_mut,
@@ -173,4 +173,8 @@ fn descriptions() {
     let mut data = [1, 2, 3];
     let shares = pieces_mut(&mut data, 2).map(|share| share.len()).sum::<usize>();
     assert_eq!((pieces(&data, 2).count(), shares), (2, 3));
+    let (weights, error) = (Weights::equal(2), Weights::new([0.0]).expect_err("0"));
+    assert!(matches!(error, WeightsError::Value { .. }));
+    assert!(matches!(Error::from(error), Error::Call(CallError::Weights(_))));
+    assert_eq!(weights.pieces(&data).count(), 2);
 }

@@ -4,8 +4,8 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Error, Job, Pe, Rank, Result, Team, error::CallError, nonblocking::Request,
-    sync_modes::SyncModes, tune::Collective,
+    Error, Job, Pe, Rank, Result, Team, bindings::JobBuilderExt as _, error::CallError,
+    nonblocking::Request, sync_modes::SyncModes, tune::Collective,
 };
 use consort_conformance::{
     data::{Random, affine},

@@ -8,6 +8,7 @@ use std::{iter, ops::Range};
 
 use consort::{
     Displacements, Error, Rank, Result, Symmetric, Team,
+    bindings::JobBuilderExt as _,
     nonblocking::{Planned, Request},
     ops::Sum,
     sync_modes::{SyncMode, SyncModes},

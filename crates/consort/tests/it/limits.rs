@@ -5,7 +5,11 @@
 
 use std::{env, fs, process::Command};
 
-use consort::{Job, JobBuilder, Rank, Result, Team, launch::Origin, ops::Sum};
+use consort::{
+    Job, JobBuilder, Rank, Result, Team,
+    bindings::{JobBuilderExt as _, Origin},
+    ops::Sum,
+};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 

@@ -1,14 +1,13 @@
-//! Tests of the public interface, one module per subject.
-//!
-//! `data` has the expected results of calls, `typed` calls any collective by its method, and `jobs`
-//! launches jobs. The test selection, random numbers, and turns come from the conformance suite.
+//! Tests of the public interface, one module per subject; those that take a few tenths of a second
+//! are in the program `quick`. The test selection, random numbers, and turns come from the
+//! conformance suite.
 
 use consort_sandbox as _;
+use fixtures::{data, every_call, jobs, typed};
 
 mod allocations;
 mod async_broadcasts;
 mod call_sites;
-mod data;
 mod derives;
 mod element_types;
 mod errors;
@@ -16,6 +15,8 @@ mod failure;
 mod far;
 mod far_deadlocks;
 mod first_lines;
+#[path = "../fixtures/mod.rs"]
+mod fixtures;
 mod flow;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod forks;
@@ -23,7 +24,6 @@ mod forms;
 mod forms_random;
 mod gigabyte;
 mod idling;
-mod jobs;
 mod limits;
 mod memory;
 mod mistakes;
@@ -38,7 +38,6 @@ mod pools;
 mod profiling;
 mod programs;
 mod promises;
-mod quick;
 mod recording;
 mod refusals;
 mod results;
@@ -46,7 +45,6 @@ mod runs;
 mod starving;
 mod stuck;
 mod teams;
-mod typed;
 mod vector;
 mod waits;
 mod wisdom;

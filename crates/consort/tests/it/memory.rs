@@ -5,7 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Job, JobBuilder, Rank, Result, Symmetric, Team, launch::Origin, ops::Sum};
+use consort::{
+    Job, JobBuilder, Rank, Result, Symmetric, Team,
+    bindings::{JobBuilderExt as _, Origin},
+    ops::Sum,
+};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_sandbox::seeds::Tier;
 

@@ -109,7 +109,10 @@ fn compile(path: &Path, options: &[&str]) -> Child {
 fn messages(compiler: Child, program: &str) -> (Vec<Message>, bool) {
     let output = compiler.wait_with_output().expect("the compiler ends");
     let text = String::from_utf8(output.stderr).expect("text");
-    let said = text.lines().filter_map(|line| Message::said(line, program)).collect();
+    let said = text.lines().filter_map(|line| Message::said(line, program));
+    let mut said: Vec<_> = said.collect();
+    // With some builds of the library, the compiler repeats a message about the same place.
+    said.dedup_by(|later, earlier| later.head == earlier.head && later.at == earlier.at);
     (said, output.status.success())
 }
 

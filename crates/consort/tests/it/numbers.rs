@@ -3,6 +3,7 @@
 
 use consort::{
     Error, Job, JobBuilder, Pe, Rank, Result, Team,
+    bindings::JobBuilderExt as _,
     error::CallError,
     ops::Sum,
     sync_modes::SyncModes,

@@ -6,7 +6,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     thread,
     time::{Duration, Instant},
@@ -107,20 +110,46 @@ fn a_region_inside_a_region_is_an_error() {
     }
 }
 
+/// The first regions are those of the thread that has created the pool.
 #[test]
 fn a_pool_serves_one_thread_after_another() {
     let pool = pool(2);
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..100 {
-                    assert_eq!(
-                        pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[1]),
-                        Ok(2)
-                    );
-                }
-            });
+    let regions = || {
+        for _ in 0..100 {
+            assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[1]), Ok(2));
         }
+    };
+    regions();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(regions);
+        }
+        regions();
+    });
+}
+
+/// Each thread takes its turn, although the creator of the pool is in a region when another thread
+/// begins its first one.
+#[test]
+fn first_region_of_another_thread_waits_for_that_of_the_creator() {
+    let (pool, is_inside, is_over) = (pool(2), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_inside.load(Acquire) == 0 {
+                thread::yield_now();
+            }
+            let seen = pool.run(|_| Ok(is_over.load(Relaxed)));
+            assert_eq!(seen.expect("a region"), [1, 1]);
+        });
+        let creators = pool.run(|pe| {
+            if pe.world().rank() == Rank(0) {
+                is_inside.store(1, Release); // pairs with the acquire above
+                thread::sleep(Duration::from_millis(50));
+                is_over.store(1, Relaxed);
+            }
+            Ok(())
+        });
+        assert_eq!(creators.map(drop), Ok(()));
     });
 }
 

@@ -5,7 +5,11 @@
 
 use std::{env, process::Command};
 
-use consort::{Job, launch::Origin, ops::Sum};
+use consort::{
+    Job,
+    bindings::{JobBuilderExt as _, Origin},
+    ops::Sum,
+};
 use consort_sandbox::refusals::{CALLS, refuse};
 
 /// The variable that tells a process of this test which call is refused, with which error, and

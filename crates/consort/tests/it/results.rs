@@ -1,4 +1,4 @@
-//! The results of a job: by rank, in order, and compared.
+//! The results of a job: access by rank, iteration in the order of the ranks, and comparisons.
 
 use consort::{Job, Rank, Results};
 

@@ -9,6 +9,7 @@ use std::{
 
 use consort::{
     Error, JobBuilder, Rank, Result, Team,
+    bindings::JobBuilderExt as _,
     error::Failure,
     ops::Sum,
     tune::{Candidate, Collective, Query, register},

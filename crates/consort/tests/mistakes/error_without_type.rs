@@ -1,8 +1,6 @@
 //! A program with its own error type, which the compiler cannot infer.
 //~ error[E0283]: type annotations needed
 //~ at: Ok
-//~ error[E0283]: type annotations needed
-//~ at: Ok
 
 use consort::{Job, Result};
 

@@ -11,11 +11,11 @@ use consort_fabric::statistics::median;
 use consort_machine::affinity::{CpuId, Pinned};
 use consort_tuner::TransferClass;
 
-use super::layout::Plan;
-use consort_bench::limits::{
-    clock_ghz, combine_gbps, copy_gbps, fetch_add_ns, load_ns, pull_gbps, pull_load_ns,
-    readings_agree, transfer_ns,
+use super::{
+    latency::{clock_ghz, fetch_add_ns, load_ns, pull_load_ns},
+    layout::Plan,
 };
+use consort_bench::limits::{combine_gbps, copy_gbps, pull_gbps, readings_agree, transfer_ns};
 
 /// The numbers of bytes that are loaded line by line, and copied, from another core. They fit in
 /// its second cache.

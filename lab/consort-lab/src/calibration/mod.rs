@@ -2,10 +2,12 @@
 //! operations.
 //!
 //! 1. `layout`: the layout of the usable cores;
-//! 2. `measure`: the times of single operations without contention;
+//! 2. `measure`: the times of single operations without contention; `latency`: those on one core,
+//!    and loads from another core's cache;
 //! 3. `describe`: the description with these numbers.
 
 mod describe;
+mod latency;
 mod layout;
 mod measure;
 

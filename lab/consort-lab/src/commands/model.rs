@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use consort_console::{
-    args,
-    call::Call,
+    args::{self, Call},
     output::{self, finish, table, time, wrapped},
 };
 use consort_fabric::CallSpec;

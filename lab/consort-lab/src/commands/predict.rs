@@ -8,7 +8,7 @@ use super::named;
 use consort_console::{
     args, interrupt,
     measurement::Measurement,
-    output::{self, brief, progress::Progress, time},
+    output::{self, progress::Progress, time},
     refuse,
     report::Findings,
     require,
@@ -184,7 +184,7 @@ fn of_cores(page: &mut Page, predicted: &Predicted, transfer_ns: f64, class: Tra
     let row = |call: &Call| {
         vec![
             call.query.to_string(),
-            brief(&call.candidate),
+            call.candidate.brief(),
             time(call.predicted_ns),
             time(call.measured_ns),
             percent(call.error),

@@ -1,7 +1,7 @@
-//! H4 (section 4, figures 4 and 5): the size from which the best tree beats the flat reduction, by
-//! mode, and the loss with the other mode's crossover. PEs read data in place, as in the paper. The
-//! same calls with sent data are additional figures. With Niagara2's 256 threads, trees should win
-//! at every size.
+//! H4 (section 4, figures 4 and 5): for each mode, the crossover, which is the size from which the
+//! best tree beats the flat reduction; and the loss if a mode uses the crossover of the other mode.
+//! PEs read data in place, as in the paper. The same calls with sent data are additional figures.
+//! With Niagara2's 256 threads, trees should win at every size.
 
 use anyhow::Result;
 use consort::sync_modes::SyncModes;

@@ -35,8 +35,8 @@ use consort_bench::{
     page::Page,
     query_json::sums,
     units::{counted, in_a_line, ratio, size},
-    usage::Usage,
 };
+use consort_console::usage::Usage;
 
 figures! { pub FIGURES of "G1", "section 7": "ratio":
     STRICTEST_MEDIAN("strictest over loosest, median")

@@ -27,8 +27,8 @@ use consort_bench::{
     page::Page,
     query_json::sums,
     units::{counted, in_a_line, size, time},
-    usage::Usage,
 };
+use consort_console::usage::Usage;
 
 /// The name of the machine in figures. No paper has such PEs.
 const MACHINE: &str = "none";

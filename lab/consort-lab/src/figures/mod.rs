@@ -15,8 +15,8 @@
 //! 4. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
 //! 5. `scc`: T2 to T5 and T7, of Petrović's thesis (2015) on the Intel SCC, simulated;
 //! 6. `networks`: the machines of GASNet's collectives, simulated; `gasnet`, `transfers`,
-//!    `dissemination`, `tuning`, `applications` and `scaling`: G1, G4 and G7, G5, G6, G9, G10, of
-//!    Nishtala et al. on GASNet's collectives (2011);
+//!    `dissemination`, `tuning` (with `look_up`), `applications` and `scaling`: G1, G4 and G7, G5,
+//!    G6, G9, G10, of Nishtala et al. on GASNet's collectives (2011);
 //! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated, and F8, all locks of the
 //!    library on two of them;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
@@ -36,6 +36,7 @@ pub mod flat;
 pub mod gasnet;
 pub mod hotpar;
 pub mod locks;
+mod look_up;
 mod measure;
 pub mod mixture;
 pub mod modes;

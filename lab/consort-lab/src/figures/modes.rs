@@ -1,5 +1,5 @@
-//! H3 (section 3, figure 3): Strict and Loose reductions in a row. Both modes use the best trees
-//! whose parents read, as in the paper, and then the best of all algorithms.
+//! H3 (section 3, figure 3): Strict and Loose reductions in a row. They are compared twice: both by
+//! the best trees whose parents read, as in the paper; and both by the best of all algorithms.
 
 use anyhow::Result;
 use consort::{sync_modes::SyncModes, tune::Algorithms};

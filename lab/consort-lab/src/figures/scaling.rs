@@ -1,11 +1,11 @@
 //! G10 on the paper's machines, simulated (Nishtala, Zheng, Hargrove and Yelick 2011, section 6):
-//! the gain of the applications from overlap, and from broadcasts other than a binomial tree of
-//! messages, in weak scaling.
+//! how much the applications gain in weak scaling, from overlap and from broadcasts that are not
+//! binomial trees of messages.
 //!
 //! The paper compares with ScaLAPACK and an MPI. Here, blocking calls with binomial trees of
 //! messages represent them, with the same computation. In figures 10 to 14 each PE has a node; in
 //! figures 16 and 17 it has a core. The paper's numbers of PEs are up to 32 768; here they are up
-//! to 64. SUMMA's part of a matrix and FT's messages are the paper's.
+//! to 64. A PE's part of a matrix in SUMMA, and a message in FT, are as large as in the paper.
 
 use anyhow::{Context, Result};
 use consort::tune::{Candidate, Collective};

@@ -18,6 +18,7 @@ use consort_tuner::{Catalog, Race, distinct};
 use super::{
     experiment::{Experiment, Outcome},
     figure::Figure,
+    look_up::{self, LookUps},
     networks::{CRAY, RANGER},
     quantity::Quantity,
 };
@@ -26,7 +27,6 @@ use consort_bench::{
     page::Page,
     query_json::sums,
     units::{ratio, size, time},
-    workloads::look_up,
 };
 
 figures! { pub FIGURES of "G9", "section 5.4, table 2": "ms":
@@ -74,10 +74,9 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (Some(first), Some(last)) = (all.first(), all.last()) else {
         return Ok(Outcome::unmeasured("the machine changed in every block"));
     };
-    let found = look_up::measure(pes, budget, experiment.stop)?;
-    let alone = found.times.iter().find(|(kind, ..)| *kind == look_up::ALL);
-    let look_up_ns = alone.map_or(f64::NAN, |(.., times)| times.median);
-    let entry_bytes = found.bytes as f64 / found.entries.max(1) as f64;
+    let LookUps { entries, bytes, ns: look_up_ns } =
+        look_up::measure(pes, budget, experiment.stop)?;
+    let entry_bytes = bytes as f64 / entries.max(1) as f64;
 
     let mut quantities = Vec::new();
     for Tuned { figure, took_ns, loss, .. } in &all {

@@ -1,7 +1,7 @@
 //! Predicts calls of threads of this machine by simulations on its description.
 //!
-//! Only blocks of one class count: the cores must be as far apart, near or far, as when the machine
-//! was described.
+//! Only blocks of one class count: the class, near or far, that the cores had when the machine was
+//! described.
 
 use std::time::Instant;
 
@@ -19,7 +19,8 @@ use consort_sim::{
 use consort_tuner::{Measurements, Selector, TransferClass, default_path};
 
 use super::{Basis, Call, Predicted, Prediction, simulate, times};
-use consort_bench::{harness::Work, query_json::sums, usage::Usage, wisdom::usable};
+use consort_bench::{harness::Work, query_json::sums, wisdom::usable};
+use consort_console::usage::Usage;
 
 impl Prediction<'_> {
     /// Measures threads, and simulates on `machine`: a barrier, broadcasts and reductions. Passes

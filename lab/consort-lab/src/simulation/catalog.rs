@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 use consort::tune::{Candidate, Query};
-use consort_bench::usage::Usage;
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
+use consort_console::usage::Usage;
 use consort_fabric::{CallSpec, Capabilities, MachineModel};
 use consort_sim::{Simulation, machines::Machine};
 use consort_tuner::Catalog;

@@ -1,12 +1,12 @@
-//! The programs for counting puts on a simulated cluster, with counting puts and with the
-//! operations that they replace.
+//! The programs of `consort bench counting` on a simulated cluster: with counting puts, and with
+//! the operations that counting puts replace.
 //!
 //! Source: Dinan et al. (2014), section 3. In the model, a counted put is one message, which adds
 //! to the counter at its target. A flag is a separate message. A fence, and the quiet of a barrier,
 //! wait until receipts of all puts have come back, because "Portals presents the programmer with an
 //! unordered network". The barrier is a dissemination of radix 2. The stencil computes in
 //! [`Compute::dependent_add_ns`](consort_sim::machines::Compute), with two additions per point.
-//! Counters and flags only count up and are never reset, which costs nothing here.
+//! Counters and flags only count up, so no time is spent to reset them.
 //!
 //! The data is checked on arrival.
 

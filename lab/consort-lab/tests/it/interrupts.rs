@@ -1,4 +1,5 @@
-//! Tests interrupts: a simulation or an experiment ends in order, and shows its complete results.
+//! Tests interrupts: an interrupted simulation or experiment ends in an orderly way, and shows the
+//! results that are complete.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,5 +1,5 @@
-//! Tests invalid usage, with status 2 and a message that says what would be valid, and the examples
-//! of the help.
+//! Tests invalid usage: the status is 2, and a message says what would be valid. Also tests the
+//! examples of the help.
 
 use std::process::{Command, Output};
 

@@ -3,10 +3,10 @@
 //!
 //! A transaction travels to the line, queues behind those that arrived before, is served, and
 //! travels back. All its changes happen when it is served. If it waits for no other transaction, it
-//! costs the number that the description gives for the operation, the state and the distance. If
-//! atomic operations are executed at the line's home, each transaction occupies its line for the
-//! same time there. Otherwise a line that is fetched for writing serves no other transaction before
-//! it has arrived.
+//! costs the number that the description gives for the operation, the state and the distance. On a
+//! machine that executes atomic operations at the line's home, every transaction occupies the line
+//! there, and equally long. On other machines, a line that is fetched for writing serves no other
+//! transaction before it has arrived.
 
 use super::{
     costs::Access,

@@ -29,6 +29,7 @@ class ReduceOp:
 
 class AllreduceOptions:
     reduceOp: Any = ReduceOp.SUM
+    asyncOp: bool = True
 
 
 class ReduceScatterOptions:
@@ -42,6 +43,10 @@ class ReduceOptions:
 
 class BroadcastOptions:
     rootRank = 0
+
+
+class BarrierOptions:
+    asyncOp: bool = True
 
 
 class GatherOptions:

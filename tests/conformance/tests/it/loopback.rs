@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use consort::Job;
+use consort::{Job, bindings::JobBuilderExt as _};
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 use consort_sandbox::seeds;

@@ -181,7 +181,7 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
 /// The data of a call is the program's again when the call returns.
 #[test]
 fn forgotten_transfers_are_reported() {
-    use consort::{Error, Job, JobBuilder, tune::Collective};
+    use consort::{Error, Job, JobBuilder, bindings::JobBuilderExt as _, tune::Collective};
     use consort_fabric::Nodes;
 
     fn failed<const MISTAKE: u8>(pes: JobBuilder) -> Error {

@@ -28,7 +28,7 @@ use consort_conformance::{
 };
 use consort_fabric::Capabilities;
 
-#[path = "../../../../crates/consort/tests/it/typed.rs"]
+#[path = "../../../../crates/consort/tests/fixtures/typed.rs"]
 mod typed;
 
 pub(crate) static SIZES: [usize; 15] =

@@ -157,7 +157,7 @@ mod night {
     /// needs more PEs than a part has here, or is the fabric's own, which simulations do not have.
     fn is_never_a_part(one: &Candidate) -> bool {
         let name = one.algorithm.as_str();
-        let exposes = matches!(name, "direct" | "shared");
+        let exposes = matches!(name, "barrier_get" | "direct" | "shared");
         exposes || name == Vendor::NAME || one.parameter("k") == Some(47)
     }
 

@@ -10,13 +10,13 @@ use crate::shared::{Change, Changes, Shared};
 type Model<S> = fn(S, Option<Change>, &Changes);
 
 /// Returns a builder that runs a script. A changed algorithm runs with this number of preemptions.
-/// The original takes longer: it runs with at most two, or with one more than this number if
-/// `LOOM_MAX_PREEMPTIONS` is above two.
+/// The original takes longer: it runs with at most two, or at night (`LOOM_MAX_PREEMPTIONS` is above
+/// two) with one more than this number, up to three.
 pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
     let mut builder = Builder::new();
     let is_thorough = builder.preemption_bound.is_some_and(|bound| bound > 2);
     builder.preemption_bound = Some(match change {
-        None if is_thorough => preemptions + 1,
+        None if is_thorough => (preemptions + 1).min(3),
         None => preemptions.min(2),
         Some(_) => preemptions,
     });

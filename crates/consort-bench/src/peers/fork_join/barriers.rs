@@ -1,5 +1,5 @@
-//! Regions by a barrier: threads wait in a barrier for a region, and in another after each of its
-//! steps.
+//! Regions built on a barrier: threads wait in a barrier until a region begins, and in another
+//! after each of its steps.
 //!
 //! This is the usual way to run regions with a library that has only barriers. A region of `n`
 //! steps costs `n + 1` barriers.

@@ -2,7 +2,7 @@
 //!
 //! rayon and paralight divide a region in their usual way, with a parallel iterator over the ranks;
 //! chili halves the ranks. In these libraries, an idle thread may take over ranks of another
-//! thread. The system places the threads of chili and scoped threads.
+//! thread. The operating system places scoped threads, and the threads of chili.
 #![expect(unsafe_code, reason = "the trait ForkJoin is unsafe to implement")]
 
 use std::{num::NonZero, ops::Range, thread};

@@ -1,7 +1,8 @@
 //! An installed MPI library: the paths of its parts, and the options of its launcher.
 //!
-//! Libraries in Python packages have environments. The user need not activate them: this module
-//! sets their variables for the commands that it runs.
+//! An MPI library from a Python package needs environment variables, which the user sets by
+//! activating it. Here the user need not do that: this module sets the variables for the commands
+//! that it runs.
 
 use std::{
     env,

@@ -2,7 +2,7 @@
 //!
 //! The program is part of this library. It is compiled with the `mpicc` next to the named `mpirun`,
 //! and started with one process per PE, bound to cores if they fit. It prints the times of its
-//! blocks of calls; its head defines a sample.
+//! blocks of calls. The comment at its top defines a sample.
 //!
 //! The processes inherit the affinity mask of the calling thread, so do not call this from a pinned
 //! thread.

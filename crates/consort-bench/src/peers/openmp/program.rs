@@ -22,27 +22,18 @@ const WAITING: [&str; 2] = ["GOMP_SPINCOUNT", "KMP_BLOCKTIME"];
 /// The stack space of a thread besides its part of a sum.
 const STACK_BYTES: u64 = 2 << 20;
 
-/// An implementation of OpenMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// GCC's.
-    Gomp,
-    /// LLVM's.
-    Omp,
+consort_fabric::named_enum! {
+    /// An implementation of OpenMP. Where one is enough, the first that is available is used.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Library {
+        /// GCC's.
+        Gomp = "libgomp",
+        /// LLVM's.
+        Omp = "libomp",
+    }
 }
 
 impl Library {
-    /// All implementations; the first available one is used if one is enough.
-    pub const EVERY: [Self; 2] = [Self::Gomp, Self::Omp];
-
-    /// Returns the name of the library.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gomp => "libgomp",
-            Self::Omp => "libomp",
-        }
-    }
-
     /// Returns the compiler that it comes with.
     const fn compiler(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
 //! The rows of OpenMP's collectives: each library, with active and with passive waiting.
 //!
-//! OpenMP has a barrier, and sums by `reduction(+ : ...)` of a loop with one iteration per thread.
-//! The sum is one array for all threads. In a reduction the root reads it there; in an
-//! all-reduction every thread copies it to its own array. A launch has a few blocks of calls in a
-//! row. They are as long as Consort's blocks, and run on the launch's own threads, on the cores of
-//! Consort's PEs.
+//! OpenMP has a barrier. Its sums are loops with the clause `reduction(+ : ...)`, and with one
+//! iteration per thread. The sum is one array for all threads. In a reduction the root reads it
+//! there; in an all-reduction every thread copies it to its own array. A launch has a few blocks of
+//! calls in a row. They are as long as Consort's blocks, and run on the launch's own threads, on
+//! the cores of Consort's PEs.
 
 use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 

@@ -1,10 +1,11 @@
 //! OpenSHMEM: this project's library, next to the library whose `oshcc` and `oshrun` are in `PATH`.
 //!
 //! One C program is compiled for both libraries, and launched with them in turn. It prints the
-//! times of routines, and of loads and stores in the peer's memory; its head defines them. Another
-//! program, which does nothing, is launched with 8 PEs. A launch has the class of the transfers at
-//! its beginning and its end, and only launches of one class are compared. If a library's programs
-//! fail, the reason is shown next to the output before the failure.
+//! times of routines, and of loads and stores in the peer's memory. The comment at its top defines
+//! these times. Another program, which does nothing, is launched with 8 PEs. A launch measures the
+//! transfer at its beginning and at its end. If both have the same class, that is the class of the
+//! launch. Only launches of the same class are compared. If a library's program fails, its output
+//! before the failure is still shown, with the reason.
 
 use std::{
     collections::BTreeMap,

@@ -8,16 +8,11 @@
 //! | counted put | one operation; the receiver waits for a number of them |
 //! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for the signal |
 //! | put, barrier | puts, and a barrier of all PEs |
-//!
-//! `bundle` also plays the ping-pong by handwritten loops.
 
 mod all_to_all;
-mod bundle;
 mod ping_pong;
 mod program;
 mod race;
 mod stencil;
-mod table;
 
-pub use race::{METHODS, Race, Times, Workload};
-pub use table::show;
+pub use race::{METHODS, Race, Times, Workload, show};

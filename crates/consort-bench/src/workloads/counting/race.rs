@@ -1,11 +1,11 @@
-//! Measures the methods of a workload in turn.
+//! Measures the methods of a workload in turn, and shows them as a table.
 //!
-//! Each method gets a block of rounds in turn, between two readings of the transfer, in several
-//! launches. A launch gets random pages of memory, which determine the lines that share a cache
-//! set. PEs that share cores have no transfer and no class.
+//! There are several launches. In each launch the methods take turns: a turn is a block of rounds,
+//! with a reading of the transfer before and after it. A launch gets random pages of memory, which
+//! determine the lines that share a cache set. If PEs share cores, the transfer is not measured,
+//! and the times have no class.
 
 use std::{
-    str::FromStr,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
@@ -17,7 +17,6 @@ use consort_tuner::TransferClass;
 
 use super::{
     all_to_all::AllToAll,
-    bundle::{self, Bundle, Lines},
     ping_pong,
     program::{Program, ROUNDS},
     stencil::Stencil,
@@ -25,12 +24,12 @@ use super::{
 use crate::{
     harness::{Figure, Mode},
     limits::{PingPong, readings_agree},
+    page::Page,
+    units::{ratio, time},
 };
 
 /// The names of the methods, in the order of all tables.
 pub const METHODS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
-/// The methods of [`Workload::Bundle`].
-const BUNDLES: [&str; 4] = ["counted put", "two lines", "bundle", "both in one"];
 const LAUNCHES: u32 = 8;
 /// From this size on, a block has fewer rounds, so that it takes about the same time...
 const FULL_BLOCK_BYTES: usize = 4096;
@@ -38,37 +37,24 @@ const FULL_BLOCK_BYTES: usize = 4096;
 const FEWEST_ROUNDS: usize = 8;
 const MOST_BLOCK_BYTES: usize = 8 << 20;
 
-/// A program with several methods of notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// A ball between two PEs. The size is that of the ball.
-    PingPong,
-    /// The same, next to handwritten loops that bundle data and count.
-    Bundle,
-    /// A message from every PE to every PE. The size is that of a message.
-    AllToAll,
-    /// The pipelined stencil. The size is that of a PE's part of a row.
-    Stencil,
+consort_fabric::named_enum! {
+    /// A program with several methods of notification.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Workload {
+        /// A ball between two PEs. The size is that of the ball.
+        PingPong = "counted-put",
+        /// A message from every PE to every PE. The size is that of a message.
+        AllToAll = "counted-all-to-all",
+        /// The pipelined stencil. The size is that of a PE's part of a row.
+        Stencil = "stencil",
+    }
 }
 
 impl Workload {
-    /// All workloads.
-    pub const EVERY: [Self; 4] = [Self::PingPong, Self::Bundle, Self::AllToAll, Self::Stencil];
-
-    /// Returns the name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PingPong => "counted-put",
-            Self::Bundle => "bundle",
-            Self::AllToAll => "counted-all-to-all",
-            Self::Stencil => "stencil",
-        }
-    }
-
     /// Returns the part of it that is timed.
     pub const fn round(self) -> &'static str {
         match self {
-            Self::PingPong | Self::Bundle => "half a round trip",
+            Self::PingPong => "half a round trip",
             Self::AllToAll => "a message from everyone to everyone",
             Self::Stencil => "a row of the grid",
         }
@@ -78,7 +64,6 @@ impl Workload {
     /// there one PE waits for one other PE.
     pub fn methods(self) -> &'static [&'static str] {
         match self {
-            Self::Bundle => &BUNDLES,
             Self::AllToAll => &METHODS,
             Self::PingPong | Self::Stencil => &METHODS[..2],
         }
@@ -87,7 +72,6 @@ impl Workload {
     /// Returns the columns with the time of the first method as a share of the next ones'.
     pub(super) fn shares(self) -> &'static [&'static str] {
         match self {
-            Self::Bundle => &["of 2 lines"],
             Self::AllToAll => &["of flag", "of barrier"],
             Self::PingPong | Self::Stencil => &["of flag"],
         }
@@ -95,31 +79,16 @@ impl Workload {
 
     /// Returns whether two PEs play it.
     pub const fn is_ball(self) -> bool {
-        matches!(self, Self::PingPong | Self::Bundle)
-    }
-
-    /// Returns the largest size, if there is one.
-    pub const fn most_bytes(self) -> Option<usize> {
-        if matches!(self, Self::Bundle) { Some(bundle::MOST_BYTES) } else { None }
+        matches!(self, Self::PingPong)
     }
 
     /// Returns the default sizes.
     pub const fn sizes_bytes(self) -> &'static [usize] {
         match self {
-            Self::Bundle => &[8, bundle::MOST_BYTES],
             Self::PingPong => &[8, 56, 64, 256, 1024, 4096],
             Self::AllToAll => &[8, 64, 512, 4096, 32768],
             Self::Stencil => &[64, 256, 1024, 4096, 16384],
         }
-    }
-}
-
-impl FromStr for Workload {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::EVERY.into_iter().find(|one| one.name() == text);
-        found.ok_or_else(|| Self::EVERY.map(Self::name).join(", "))
     }
 }
 
@@ -194,16 +163,12 @@ impl Race<'_> {
                 .without_wisdom()
                 .waiting(self.waiting.unwrap_or_default());
             let end = Instant::now() + self.budget / LAUNCHES;
-            let lines = Lines::default();
             let launched = job.heap_bytes(heap_bytes).run(|pe| {
                 let world = pe.world();
                 match workload {
                     Workload::PingPong => {
                         let program = ping_pong::PingPongProgram::new(world, most_bytes)?;
                         self.session(pe, program, end, link.as_ref())
-                    }
-                    Workload::Bundle => {
-                        self.session(pe, Bundle::new(world, &lines)?, end, link.as_ref())
                     }
                     Workload::AllToAll => {
                         let program = AllToAll::new(world, most_bytes)?;
@@ -329,6 +294,31 @@ fn times(samples: &[Sample], sizes_bytes: &[usize]) -> Vec<Times> {
         })
     };
     groups.filter_map(of_group).collect()
+}
+
+/// Adds the times of each size and class to a page.
+pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
+    let methods = workload.methods();
+    let mut header = vec!["bytes", "class", "transfer"];
+    header.extend(methods);
+    header.extend(workload.shares());
+    header.push("limit");
+    let numbers: Vec<usize> = (0..header.len()).filter(|&column| column != 1).collect();
+    let row = |times: &Times| {
+        let known = |text: Option<String>| text.unwrap_or("-".to_owned());
+        let mut row = vec![times.bytes.to_string()];
+        row.push(known(times.class.map(|class| class.to_string())));
+        row.push(known(times.transfer_ns.map(time)));
+        row.extend(times.methods.iter().map(|times| time(times.median)));
+        row.extend(times.over_counted.iter().map(|&over| ratio(1.0 / over)));
+        row.push(known(times.transfers[0].map(ratio)));
+        row
+    };
+    page.table(header, times.iter().map(row).collect(), numbers);
+    page.paragraph(format!(
+        "Times of {}; limit: the first of them in one-way transfers of a cache line.",
+        workload.round()
+    ));
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! must be iterations * (columns + rows - 2).
 //!
 //! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
-//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On the paper's network the flag takes a
-//! separate message, and a fence that waits for a reply. On shared memory both methods transfer the
-//! same two lines.
+//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On the paper's network, the flag is a
+//! separate message, and before it a fence waits for a reply. On shared memory both methods
+//! transfer the same two lines.
 
 use std::time::Instant;
 

@@ -63,65 +63,38 @@ pub(super) trait Counter: Sync + Sized {
     fn has_made(self, operations: u64) -> bool;
 }
 
-impl<R: RawMutex + Sync> Counter for lock_api::Mutex<R, Numbers> {
-    fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
-        Ok(Self::new(Numbers::new(increments)))
-    }
+/// Counters under a lock, which differ in how they are made, locked and taken apart.
+macro_rules! counters_under_locks {
+    ($([$($bounds:tt)*] $lock:ty, $new:expr, $increment:expr, $into_inner:expr;)*) => {
+        $(impl<$($bounds)*> Counter for $lock {
+            fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
+                Ok($new(Numbers::new(increments)))
+            }
 
-    #[inline(always)]
-    fn operate(&self) {
-        self.lock().increment();
-    }
+            #[inline(always)]
+            fn operate(&self) {
+                $increment(self);
+            }
 
-    fn has_made(self, operations: u64) -> bool {
-        self.into_inner().count() == Some(operations)
-    }
+            fn has_made(self, operations: u64) -> bool {
+                $into_inner(self).count() == Some(operations)
+            }
+        })*
+    };
 }
 
-impl<R: RawLock + Sync> Counter for Mutex<Numbers, R> {
-    fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
-        Ok(Self::with(R::NEW, Numbers::new(increments)))
-    }
-
-    #[inline(always)]
-    fn operate(&self) {
-        self.lock().increment();
-    }
-
-    fn has_made(self, operations: u64) -> bool {
-        self.into_inner().count() == Some(operations)
-    }
-}
-
-impl Counter for std::sync::Mutex<Numbers> {
-    fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
-        Ok(Self::new(Numbers::new(increments)))
-    }
-
-    #[inline(always)]
-    fn operate(&self) {
-        self.lock().expect("no operation panics").increment();
-    }
-
-    fn has_made(self, operations: u64) -> bool {
-        self.into_inner().expect("no operation panics").count() == Some(operations)
-    }
-}
-
-/// `mcslock`, which spins and yields between two looks.
-impl Counter for mcslock::raw::yields::Mutex<Numbers> {
-    fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
-        Ok(Self::new(Numbers::new(increments)))
-    }
-
-    #[inline(always)]
-    fn operate(&self) {
-        self.lock_then(Numbers::increment);
-    }
-
-    fn has_made(self, operations: u64) -> bool {
-        self.into_inner().count() == Some(operations)
-    }
+counters_under_locks! {
+    [R: RawMutex + Sync] lock_api::Mutex<R, Numbers>,
+        Self::new, |lock: &Self| lock.lock().increment(), Self::into_inner;
+    [R: RawLock + Sync] Mutex<Numbers, R>,
+        |numbers| Self::with(R::NEW, numbers), |lock: &Self| lock.lock().increment(),
+        Self::into_inner;
+    [] std::sync::Mutex<Numbers>,
+        Self::new, |lock: &Self| lock.lock().expect("no operation panics").increment(),
+        |lock: Self| lock.into_inner().expect("no operation panics");
+    // It spins and yields between two looks.
+    [] mcslock::raw::yields::Mutex<Numbers>,
+        Self::new, |lock: &Self| lock.lock_then(Numbers::increment), Self::into_inner;
 }
 
 /// One number, by a processor instruction.
@@ -151,28 +124,22 @@ impl<R: RawLock> ConfiguredScheme for Locked<R> {
     }
 }
 
-impl ConfiguredScheme for CcSynch {
-    fn make(_: usize) -> Self {
-        Self::new()
-    }
+macro_rules! schemes_without_settings {
+    ($($scheme:ty)*) => {
+        $(impl ConfiguredScheme for $scheme {
+            fn make(_: usize) -> Self {
+                Self::new()
+            }
+        })*
+    };
 }
+
+schemes_without_settings!(CcSynch HybComb MpServer);
 
 impl ConfiguredScheme for HSynch {
     /// One group. There should be a group for each last-level cache, and most machines have one.
     fn make(_: usize) -> Self {
         Self::new(1, MAX_OPS, |_| 0)
-    }
-}
-
-impl ConfiguredScheme for HybComb {
-    fn make(_: usize) -> Self {
-        Self::new()
-    }
-}
-
-impl ConfiguredScheme for MpServer {
-    fn make(_: usize) -> Self {
-        Self::new()
     }
 }
 

@@ -12,7 +12,7 @@ fn fourth(value: f64) -> f64 {
 }
 
 /// The measurements of one row. A key that does not apply is null.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Entry {
     /// The subject: lock, delegate, counter, stack or queue.
     pub bench: &'static str,
@@ -126,19 +126,8 @@ impl Results {
             threads: 1,
             placement: "one thread a core",
             increments: self.subject.increments().then_some(self.increments),
-            between: None,
-            launches: None,
-            mops: None,
-            ci95_mops: None,
-            ratio: None,
-            ci95_ratio: None,
-            fairness: None,
-            fairness_p90: None,
-            windows: None,
             block_ms: u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX),
-            median_ns: None,
-            ci95_ns: None,
-            p99_ns: None,
+            ..Entry::default()
         }
     }
 }

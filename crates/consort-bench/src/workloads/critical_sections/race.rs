@@ -1,8 +1,8 @@
 //! Measures all rows in turn.
 //!
 //! A round has a block of each row for each number of threads, in random order. Each block has new
-//! threads and a new counter. So a round counts as a launch, and intervals are over rounds. A ratio
-//! compares two blocks of one round.
+//! threads and a new counter. So a round counts as a launch, and a confidence interval is computed
+//! from the values of the rounds. A ratio compares two blocks of one round.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

@@ -18,38 +18,24 @@ use super::{
     detached::{Batched, Detached},
 };
 
-/// The subject of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// Locks.
-    Lock,
-    /// Schemes of delegation and combining.
-    Delegate,
-    /// Locks and schemes.
-    Counter,
-    /// Stacks.
-    Stack,
-    /// Queues.
-    Queue,
+consort_fabric::named_enum! {
+    /// The subject of a comparison.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Subject {
+        /// Locks.
+        Lock = "lock",
+        /// Schemes of delegation and combining.
+        Delegate = "delegate",
+        /// Locks and schemes.
+        Counter = "counter",
+        /// Stacks.
+        Stack = "stack",
+        /// Queues.
+        Queue = "queue",
+    }
 }
 
 impl Subject {
-    /// All of them.
-    pub const EVERY: [Self; 5] =
-        [Self::Lock, Self::Delegate, Self::Counter, Self::Stack, Self::Queue];
-
-    /// Returns the name on the command line and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lock => "lock",
-            Self::Delegate => "delegate",
-            Self::Counter => "counter",
-            Self::Stack => "stack",
-            Self::Queue => "queue",
-        }
-    }
-
     /// Returns whether operations are increments.
     #[must_use]
     pub const fn increments(self) -> bool {

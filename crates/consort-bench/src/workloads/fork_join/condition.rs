@@ -2,8 +2,9 @@
 //! cores, or with a quota of processor time.
 //!
 //! Busy processes never wait. A quota belongs to a control group, which the process of a launch
-//! enters before it creates threads. The group is created next to that of this process, or above
-//! it. It cannot be inside: in version 2, a group with processes cannot contain groups with quotas.
+//! enters before it creates threads. This process tries to create the group inside its own group,
+//! and then inside each group above that. In version 2 the first attempt usually fails, because a
+//! group with processes cannot contain groups with quotas.
 
 use std::{
     env, fs,
@@ -11,7 +12,6 @@ use std::{
     os::unix::process::parent_id,
     path::{Path, PathBuf},
     process::{self, Child, Command, Stdio},
-    str::FromStr,
 };
 
 use anyhow::{Context, Result};
@@ -26,46 +26,26 @@ const PROCESSES: &str = "cgroup.procs";
 /// The period of a quota in microseconds.
 const PERIOD_US: usize = 100_000;
 
-/// A condition under which programs run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing else runs on purpose.
-    Quiet,
-    /// Next to a busy process.
-    OneBusy,
-    /// Next to two busy processes.
-    TwoBusy,
-    /// With twice as many threads.
-    DoubleThreads,
-    /// With four times as many threads.
-    FourfoldThreads,
-    /// With a quota of half of the cores.
-    HalfQuota,
+consort_fabric::named_enum! {
+    /// A condition under which programs run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Condition {
+        /// Nothing else runs on purpose.
+        Quiet = "quiet",
+        /// Next to a busy process.
+        OneBusy = "busy-1",
+        /// Next to two busy processes.
+        TwoBusy = "busy-2",
+        /// With twice as many threads.
+        DoubleThreads = "threads-2x",
+        /// With four times as many threads.
+        FourfoldThreads = "threads-4x",
+        /// With a quota of half of the cores.
+        HalfQuota = "quota-half",
+    }
 }
 
 impl Condition {
-    /// All conditions.
-    pub const EVERY: [Self; 6] = [
-        Self::Quiet,
-        Self::OneBusy,
-        Self::TwoBusy,
-        Self::DoubleThreads,
-        Self::FourfoldThreads,
-        Self::HalfQuota,
-    ];
-
-    /// Returns the name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Quiet => "quiet",
-            Self::OneBusy => "busy-1",
-            Self::TwoBusy => "busy-2",
-            Self::DoubleThreads => "threads-2x",
-            Self::FourfoldThreads => "threads-4x",
-            Self::HalfQuota => "quota-half",
-        }
-    }
-
     /// Returns the number of threads, if `threads` is the usual one.
     pub(super) const fn threads(self, threads: u32) -> u32 {
         match self {
@@ -94,15 +74,6 @@ impl Condition {
             established.group = Some(create_group(quota_us)?);
         }
         Ok(established)
-    }
-}
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::EVERY.into_iter().find(|condition| condition.name() == text);
-        found.ok_or_else(|| format!("use one of {}", Self::EVERY.map(Self::name).join(", ")))
     }
 }
 
@@ -201,13 +172,5 @@ mod tests {
         let text = "5:memory:/x\n3:cpu,cpuacct:/\n1:cpuset:/\n";
         assert_eq!(paths(text), [format!("{root}/cpu,cpuacct/")]);
         assert!(paths("nonsense").is_empty());
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for condition in Condition::EVERY {
-            assert_eq!(condition.name().parse(), Ok(condition));
-        }
-        assert!("loud".parse::<Condition>().unwrap_err().contains("quiet, busy-1"));
     }
 }

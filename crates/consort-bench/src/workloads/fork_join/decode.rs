@@ -8,7 +8,7 @@
 
 use anyhow::Result;
 
-use super::{parts::each_part, region_program::RegionProgram};
+use super::parts::{RegionProgram, each_part};
 use crate::{peers::fork_join::ForkJoin, rng::Rng};
 
 const LAYERS: usize = 30;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::Result;
 
-use super::region_program::RegionProgram;
+use super::parts::RegionProgram;
 use crate::peers::fork_join::ForkJoin;
 
 /// A rank's calls.

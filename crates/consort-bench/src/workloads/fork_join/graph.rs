@@ -6,7 +6,7 @@
 
 use anyhow::Result;
 
-use super::{parts::each_step, region_program::RegionProgram};
+use super::parts::{RegionProgram, each_step};
 use crate::peers::fork_join::ForkJoin;
 
 /// The operations. Their number is even, so that the last result is in the first vector.

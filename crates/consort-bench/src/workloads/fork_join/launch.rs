@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     condition::{ARGUMENTS, BUSY, enter, stay_busy},
+    parts::RegionProgram,
     program::{ForkJoinProgram, check},
-    region_program::RegionProgram,
 };
 use crate::peers::{
     commands::output,

@@ -1,8 +1,8 @@
 //! Whole programs made of parallel regions, with Consort and with other libraries.
 //!
-//! 1. `parts`: regions whose ranks write parts of an array;
+//! 1. `parts`: the trait of a program, and regions whose ranks write parts of an array;
 //! 2. `empty`, `nbody`, `tick`, `decode`, `graph`: the programs, each written once;
-//! 3. `region_program`: their trait; `program`: their names and their check against one thread;
+//! 3. `program`: their names and their check against one thread;
 //! 4. `condition`: other work on the cores, more threads, or a quota;
 //! 5. `launch`: one program with one library, in a process;
 //! 6. `race`: launches of all libraries in turn; `table`: the readable results.
@@ -16,7 +16,6 @@ mod nbody;
 mod parts;
 mod program;
 mod race;
-mod region_program;
 mod table;
 mod tick;
 

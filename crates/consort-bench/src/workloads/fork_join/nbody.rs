@@ -7,7 +7,7 @@
 
 use anyhow::Result;
 
-use super::{parts::each_part, region_program::RegionProgram};
+use super::parts::{RegionProgram, each_part};
 use crate::{peers::fork_join::ForkJoin, rng::Rng};
 
 const BODIES: usize = 128;

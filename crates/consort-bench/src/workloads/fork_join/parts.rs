@@ -1,11 +1,32 @@
-//! Regions whose ranks write parts of an array that all may read in the next step.
+//! Programs made of parallel regions, and regions whose ranks write parts of an array that all may
+//! read in the next step.
 #![expect(unsafe_code, reason = "the threads of a region write different parts of one array")]
 
-use std::{ops::Range, slice};
+use std::{ops::Range, slice, time::Duration};
 
 use anyhow::Result;
 
 use crate::peers::fork_join::ForkJoin;
+
+/// A program made of parallel regions.
+pub(super) trait RegionProgram {
+    /// Performs one iteration.
+    ///
+    /// # Errors
+    /// If the library reports one.
+    fn iterate(&mut self, threads: &mut dyn ForkJoin) -> Result<()>;
+
+    /// Returns the results so far, which do not depend on the number of threads.
+    fn results(&self) -> Vec<u64>;
+
+    /// Returns to the state before the first iteration.
+    fn restart(&mut self);
+
+    /// Returns the time since the start that is not part of the iterations.
+    fn idle(&self) -> Duration {
+        Duration::ZERO
+    }
+}
 
 /// An array that the ranks of a region share.
 struct SharedArray<T> {

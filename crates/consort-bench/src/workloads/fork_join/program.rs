@@ -1,7 +1,5 @@
 //! The programs by name, and the check of their results.
 
-use std::str::FromStr;
-
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +8,7 @@ use super::{
     empty::Empty,
     graph::Graph,
     nbody::Nbody,
-    region_program::RegionProgram,
+    parts::RegionProgram,
     tick::Tick,
 };
 use crate::peers::fork_join::{ForkJoin, serial};
@@ -18,40 +16,26 @@ use crate::peers::fork_join::{ForkJoin, serial};
 /// The iterations whose results are compared with those of one thread.
 const CHECKED: u32 = 2;
 
-/// A program made of parallel regions, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum ForkJoinProgram {
-    /// Empty regions.
-    Empty,
-    /// Gravity between 128 bodies: two regions an iteration.
-    Nbody,
-    /// Bursts of short jobs with serial work between them, and sleep.
-    Tick,
-    /// A token of a small language model: 150 matrix-vector products.
-    Decode,
-    /// The same with the layers of a large model.
-    DecodeLarge,
-    /// 300 tiny operations with barriers between them.
-    Graph,
+consort_fabric::named_enum! {
+    /// A program made of parallel regions, by name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub enum ForkJoinProgram {
+        /// Empty regions.
+        Empty = "empty",
+        /// Gravity between 128 bodies: two regions an iteration.
+        Nbody = "nbody",
+        /// Bursts of short jobs with serial work between them, and sleep.
+        Tick = "tick",
+        /// A token of a small language model: 150 matrix-vector products.
+        Decode = "decode",
+        /// The same with the layers of a large model.
+        DecodeLarge = "decode-large",
+        /// 300 tiny operations with barriers between them.
+        Graph = "graph",
+    }
 }
 
 impl ForkJoinProgram {
-    /// All programs.
-    pub const EVERY: [Self; 6] =
-        [Self::Empty, Self::Nbody, Self::Tick, Self::Decode, Self::DecodeLarge, Self::Graph];
-
-    /// Returns the name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::Nbody => "nbody",
-            Self::Tick => "tick",
-            Self::Decode => "decode",
-            Self::DecodeLarge => "decode-large",
-            Self::Graph => "graph",
-        }
-    }
-
     /// Returns one iteration in words.
     pub(super) const fn iteration(self) -> &'static str {
         match self {
@@ -80,16 +64,6 @@ impl ForkJoinProgram {
             Self::DecodeLarge => Box::new(Decode::new(Model::LARGE)),
             Self::Graph => Box::new(Graph::new()),
         }
-    }
-}
-
-impl FromStr for ForkJoinProgram {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::EVERY.map(Self::name).join(", ");
-        let found = Self::EVERY.into_iter().find(|program| program.name() == text);
-        found.ok_or_else(|| format!("use one of {}", names()))
     }
 }
 

@@ -39,10 +39,15 @@ pub fn show(page: &mut Page, all: &[Results]) {
         }
     }
     page.paragraph("Ratio: of the medians, to the first row. Cores: processor seconds per second.");
+    // Libraries that are absent for one reason share a line.
+    let mut reasons: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for ((name, why), cells) in absent {
+        reasons.entry((why, cells)).or_default().push(name);
+    }
+    for ((why, cells), names) in reasons {
         let is_everywhere = cells.len() == all.len();
         let within = if is_everywhere { String::new() } else { format!(" ({})", cells.join("; ")) };
-        page.paragraph(format!("not measured: {name}{within}: {why}"));
+        page.paragraph(format!("not measured: {}{within}: {why}", names.join(", ")));
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 
-use super::region_program::RegionProgram;
+use super::parts::RegionProgram;
 use crate::peers::fork_join::ForkJoin;
 
 const BURSTS: u64 = 12;

@@ -2,8 +2,8 @@
 //!
 //! In each round every row has one block, in random order. Between two blocks there is a reading of
 //! the transfer between the cores of PEs 0 and 1. A block whose two readings differ by more than a
-//! fifth is discarded. PEs that share cores have no transfer and no class. If an OpenMP program
-//! fails or hangs, its rows are dropped.
+//! fifth is discarded. If PEs share cores, the transfer is not measured, and the times have no
+//! class. If an OpenMP program fails or hangs, its rows are dropped.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

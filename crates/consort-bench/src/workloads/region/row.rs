@@ -35,23 +35,13 @@ const TRIES: u32 = 3;
 const RETRY: Duration = Duration::from_millis(10);
 const MOST_REGIONS: u64 = 1_000_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    Empty,
-    /// A region in which each PE adds up a part of an array; afterwards the total is known.
-    Sum,
-    Barrier,
-}
-
-impl Work {
-    pub(super) const EVERY: [Self; 3] = [Self::Empty, Self::Sum, Self::Barrier];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty region",
-            Self::Sum => "sum in a region",
-            Self::Barrier => "barrier",
-        }
+consort_fabric::named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Work {
+        Empty = "empty region",
+        /// A region in which each PE adds up a part of an array; afterwards the total is known.
+        Sum = "sum in a region",
+        Barrier = "barrier",
     }
 }
 

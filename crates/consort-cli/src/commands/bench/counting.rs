@@ -4,12 +4,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_console::{args::MOST_PES, interrupt, require};
+use consort_console::{
+    args::{self, MOST_PES},
+    interrupt, require,
+};
 
 use super::presenter::{SizeOptions, usual_pes};
 
@@ -24,17 +26,11 @@ Examples:
 // The help fits a screen without it.
 #[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct CountingBench {
-    /// The program: ping-pongs, an exchange, or a pipeline
-    #[arg(value_name = "PROGRAM", value_parser = workload())]
+    /// The program: a ping-pong, an exchange, or a pipeline
+    #[arg(value_name = "PROGRAM", value_parser = args::one_of(Workload::EVERY, Workload::name))]
     workload: Workload,
     #[command(flatten)]
     options: SizeOptions,
-}
-
-/// Reads the name of a program.
-fn workload() -> impl TypedValueParser<Value = Workload> {
-    PossibleValuesParser::new(Workload::EVERY.map(Workload::name))
-        .try_map(|name| name.parse::<Workload>())
 }
 
 impl CountingBench {
@@ -45,15 +41,10 @@ impl CountingBench {
         let pes = options.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
         require!(!is_ball || pes == 2, "--pes {pes}: {name} needs 2 PEs");
         require!(pes >= 2, "--pes {pes}: {name} needs 2 to {MOST_PES} PEs");
-        let sizes_bytes = options.sizes_or(workload.sizes_bytes());
-        for &bytes in sizes_bytes {
-            let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
-            require!(
-                fits,
-                "--bytes {bytes}: {name} takes at most 24 bytes, because both balls share a cache \
-                 line"
-            );
-        }
+        let sizes_bytes = match &options.bytes[..] {
+            [] => workload.sizes_bytes(),
+            sizes_bytes => sizes_bytes,
+        };
         options.output.run(pes, |presenter| {
             let (stop, budget) = (&*presenter.measurement.stop, presenter.budget);
             let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };

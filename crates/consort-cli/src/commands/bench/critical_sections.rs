@@ -1,5 +1,5 @@
-//! `consort bench lock`, `delegate` and `counter`: a counter shared by many threads. `container`
-//! uses the same options.
+//! `consort bench lock`, `delegate` and `counter`: a counter shared by many threads; and
+//! `consort bench container`: stacks and queues of many threads.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ const MOST_THREADS: usize = 1024;
 /// The largest number of increments of an operation.
 const MOST_INCREMENTS: usize = 1_000_000;
 
-const EXAMPLES: &str = "\
+const COUNTER_EXAMPLES: &str = "\
 Examples:
   consort bench lock --threads 2 --between 0    contended by two threads
   consort bench delegate --section 20           longer sections
@@ -42,7 +42,7 @@ pub(super) struct SectionOptions {
 
 /// The options of a counter in critical sections.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = COUNTER_EXAMPLES)]
 pub(super) struct CounterBench {
     /// Increments per operation
     #[arg(long, value_name = "N", default_value = "1",
@@ -55,6 +55,30 @@ pub(super) struct CounterBench {
 impl CounterBench {
     pub(super) fn run(&self, subject: Subject) -> Result<ExitCode> {
         self.options.run(subject, self.section)
+    }
+}
+
+pub(super) const CONTAINERS: [Subject; 2] = [Subject::Stack, Subject::Queue];
+
+const CONTAINER_EXAMPLES: &str = "\
+Examples:
+  consort bench container stack --threads 2 --between 0
+  consort bench container queue --threads 2,8";
+
+/// Time stacks and queues, next to crossbeam's
+#[derive(clap::Args)]
+#[command(after_help = CONTAINER_EXAMPLES)]
+pub(super) struct ContainerBench {
+    /// Under each lock and scheme, and lock-free
+    #[arg(value_name = "KIND", value_parser = args::one_of(CONTAINERS, Subject::name))]
+    kind: Subject,
+    #[command(flatten)]
+    options: SectionOptions,
+}
+
+impl ContainerBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        self.options.run(self.kind, 1)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use consort_bench::{
     harness::Figure,
     page::Page,
-    peers::fork_join::{RUNTIMES, Runtime, runtime},
+    peers::fork_join::{RUNTIMES, Runtime},
     workloads::fork_join::{
         Condition, ForkJoinProgram, NativeLibraries, Race, Results, show, take_part,
     },
@@ -28,14 +28,15 @@ Examples:
 #[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct ForkJoinBench {
     /// Programs [default: all but decode-large]
-    #[arg(value_name = "PROGRAM", value_parser = program())]
+    #[arg(value_name = "PROGRAM",
+        value_parser = args::one_of(ForkJoinProgram::EVERY, ForkJoinProgram::name))]
     programs: Vec<ForkJoinProgram>,
     /// Threads [default: one for each usable core]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     threads: Option<u32>,
     /// Libraries, as in consort,rayon [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer(),
-        hide_possible_values = true)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', hide_possible_values = true,
+        value_parser = args::one_of(RUNTIMES, |runtime| runtime.name))]
     peers: Vec<&'static Runtime>,
     /// Conditions, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "quiet",
@@ -48,18 +49,6 @@ pub(super) struct ForkJoinBench {
     output: OutputOptions,
 }
 
-/// Reads the name of a program.
-fn program() -> impl TypedValueParser<Value = ForkJoinProgram> {
-    PossibleValuesParser::new(ForkJoinProgram::EVERY.map(ForkJoinProgram::name))
-        .try_map(|name| name.parse::<ForkJoinProgram>())
-}
-
-/// Reads the name of a library.
-fn peer() -> impl TypedValueParser<Value = &'static Runtime> {
-    let names = RUNTIMES.iter().map(|runtime| runtime.name);
-    PossibleValuesParser::new(names).try_map(|name| runtime(&name).ok_or("unknown library"))
-}
-
 /// One condition, or all.
 type Conditions = Vec<Condition>;
 
@@ -68,10 +57,11 @@ const ALL: &str = "all";
 
 /// Reads the name of a condition, or of all.
 fn condition() -> impl TypedValueParser<Value = Conditions> {
-    let names = Condition::EVERY.map(Condition::name).into_iter().chain([ALL]);
-    PossibleValuesParser::new(names).try_map(|name| match &*name {
-        ALL => Ok(Condition::EVERY.to_vec()),
-        name => name.parse().map(|condition| vec![condition]),
+    // `None` stands for all.
+    let choices = Condition::EVERY.map(Some).into_iter().chain([None]);
+    args::one_of(choices, |choice| choice.map_or(ALL, Condition::name)).map(|choice| match choice {
+        Some(condition) => vec![condition],
+        None => Condition::EVERY.to_vec(),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use consort::tune::Candidate;
 use consort_bench::{
     harness::Figure,
     page::Page,
@@ -51,7 +52,7 @@ fn page(kinds: &[RefinedCall]) -> Page {
     let mut page = Page::default();
     page.table(header, kinds.iter().map(row).collect(), [1, 2, 3, 4, 5, 6]);
     for RefinedCall { collective, bytes, bad, found, .. } in kinds {
-        let [bad, found] = [bad, found].map(output::brief);
+        let [bad, found] = [bad, found].map(Candidate::brief);
         page.paragraph(format!("{collective} of {bytes} B: {bad}, refined to {found}"));
     }
     page.lines(format!(

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use consort::{Waiting, launch::Fabric, tune::Arrival};
 use consort_bench::harness::{Communication, Conditions, Mode, Pattern, Session, Work};
 use consort_console::{args, refuse, require};
@@ -28,7 +28,7 @@ const PES: u32 = 2;
 #[command(mut_arg("until_decided", |option| option.hide(true)))]
 pub(super) struct PointToPointBench {
     /// The pattern
-    #[arg(value_name = "PATTERN", value_parser = pattern())]
+    #[arg(value_name = "PATTERN", value_parser = args::one_of(Pattern::EVERY, Pattern::name))]
     pattern: Pattern,
     /// threads (default), processes, mpi or mixed
     #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
@@ -48,12 +48,6 @@ pub(super) struct PointToPointBench {
     mpi: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputOptions,
-}
-
-/// Reads the name of a pattern.
-fn pattern() -> impl TypedValueParser<Value = Pattern> {
-    PossibleValuesParser::new(Pattern::EVERY.map(Pattern::name))
-        .try_map(|name| name.parse::<Pattern>())
 }
 
 impl PointToPointBench {

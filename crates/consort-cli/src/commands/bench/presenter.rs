@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{compare::EarlierResults, text::name};
-use crate::plots::{figures, sections};
+use crate::{figure_plots, section_plots};
 
 /// The exit status if a row is slower than allowed.
 const COMPARISON_FAILED: u8 = 3;
@@ -57,13 +57,6 @@ pub(super) struct SizeOptions {
     pub(super) waiting: Option<Waiting>,
     #[command(flatten)]
     pub(super) output: OutputOptions,
-}
-
-impl SizeOptions {
-    /// Returns the sizes that were asked for, or else these.
-    pub(super) fn sizes_or<'s>(&'s self, usual: &'s [usize]) -> &'s [usize] {
-        if self.bytes.is_empty() { usual } else { &self.bytes }
-    }
 }
 
 /// Reads a share in per cent.
@@ -162,13 +155,13 @@ impl Presenter<'_> {
         figures: &[Figure],
         page: &Page,
     ) -> Result<()> {
-        let plots = |document: &mut Document| figures::plots(document, figures, &line);
+        let plots = |document: &mut Document| figure_plots::plots(document, figures, &line);
         self.show_rows(switches, figures, page, &plots)
     }
 
     /// Shows figures of locks and delegation.
     pub(super) fn show_entries(&self, entries: &[Entry], page: &Page) -> Result<()> {
-        let plots = |document: &mut Document| sections::plots(document, entries);
+        let plots = |document: &mut Document| section_plots::plots(document, entries);
         self.show_rows(&Switches::default(), entries, page, &plots)
     }
 

@@ -9,7 +9,7 @@ use consort::tune::Collective;
 use consort_bench::harness::{ServedBy, Work};
 use consort_bench::peers::{openmp::Library, threads};
 
-use super::{Bench, BenchSubject, barrier::NO_DATA, communication::Plan};
+use super::{Bench, BenchSubject, calls::NO_DATA, communication::Plan};
 
 #[derive(Parser)]
 struct Line {

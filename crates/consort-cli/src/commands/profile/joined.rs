@@ -1,4 +1,4 @@
-//! The profile of jobs, joined from those of their PEs.
+//! The profiles of jobs, each joined from the profiles of its PEs.
 //!
 //! A program may create many jobs, one after the other. Jobs with the same name, kind and number of
 //! PEs are added up.

@@ -9,8 +9,6 @@ use consort_bench::limits::survey::Transfer;
 use consort_report::{Document, Heat, HeatCell};
 use consort_tuner::TransferClass;
 
-use super::outcome::TopoOutput;
-
 /// Shades for transfers below a number of nanoseconds.
 const SHADES: [(char, f64); 5] = [
     ('·', TransferClass::NEAR_BELOW_NS / 2.0),
@@ -29,9 +27,8 @@ enum Cell {
 }
 
 /// Adds the matrix to a report.
-pub(super) fn plot(document: &mut Document, report: &TopoOutput) {
-    let Some(measured) = &report.measured else { return };
-    let matrix = matrix(&measured.transfers);
+pub(super) fn plot(document: &mut Document, transfers: &[Transfer]) {
+    let matrix = matrix(transfers);
     let cpus = cpus(&matrix);
     let cell = |transfer: &Transfer| HeatCell {
         class: SHADES.iter().position(|(_, below)| transfer.ns < *below).unwrap_or(SHADES.len()),

@@ -1,12 +1,26 @@
-//! The page for people: a few sentences, and tables.
+//! The results of a survey of this machine, and the page for people: a few sentences, and tables.
 
 use consort_bench::{
     limits::survey::{Bandwidth, SurveyFigures},
     page::Page,
     units::size,
 };
+use consort_console::this_machine::MachineInfo;
+use serde::Serialize;
 
-use super::{heat, outcome::TopoOutput};
+use super::heat;
+
+/// The output of `--json`.
+#[derive(Serialize)]
+pub(super) struct TopoOutput {
+    #[serde(flatten)]
+    pub(super) machine: MachineInfo,
+    /// The measurements; null if there are none.
+    #[serde(flatten)]
+    pub(super) measured: Option<SurveyFigures>,
+    /// The reason why nothing was measured, unless the budget was 0.
+    pub(super) not_measured: Option<String>,
+}
 
 /// Returns the whole page.
 pub(super) fn page(report: &TopoOutput) -> Page {

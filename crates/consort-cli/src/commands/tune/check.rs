@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::watch::Meter;
-use consort_console::output::{brief, time};
+use consort_console::output::time;
 
 /// A choice is good if it is within this share of the best.
 const LIMIT: f64 = 0.1;
@@ -152,9 +152,9 @@ impl CheckOutput {
             let noise = if point.within_noise && !is_best { " ~" } else { "" };
             rows.push(vec![
                 point.query.to_string(),
-                brief(&point.chosen),
+                point.chosen.brief(),
                 time(point.chosen_ns),
-                if is_best { String::new() } else { brief(&point.best) },
+                if is_best { String::new() } else { point.best.brief() },
                 if is_best { String::new() } else { time(point.best_ns) },
                 format!("{:.1} %{noise}", point.penalty * 100.0),
             ]);

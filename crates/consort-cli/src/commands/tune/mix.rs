@@ -26,10 +26,7 @@ use consort_tuner::{
 use serde::Serialize;
 
 use super::watch::Meter;
-use consort_console::{
-    args::MOST_PES,
-    output::{brief, time},
-};
+use consort_console::{args::MOST_PES, output::time};
 
 /// The launches in which a query's choices are compared.
 const LAUNCHES: u32 = 8;
@@ -248,9 +245,9 @@ impl ReplayResult {
             rows.push(vec![
                 query.to_string(),
                 calls.to_string(),
-                of_change(brief(before)),
+                of_change(before.brief()),
                 of_change(time(*before_ns)),
-                brief(after),
+                after.brief(),
                 time(*after_ns),
                 of_change(gain::text(&gain::between(row.before(), row.after()))),
             ]);

@@ -19,8 +19,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::mix::ReplayResult;
-use crate::record::Record;
-use consort_console::output::{brief, ratio, time};
+use crate::wisdom_file::Record;
+use consort_console::output::{ratio, time};
 
 /// The most kinds of recorded calls that are shown.
 const MOST_RECORDED: usize = 20;
@@ -123,7 +123,7 @@ fn gains(page: &mut Page, points: &[Point]) {
             time_or_dash(*flat_ns),
             time_or_dash(*tree_ns) + &radix,
             time_or_dash(point.chosen_ns),
-            brief(&point.chosen),
+            point.chosen.brief(),
             point.gain().map_or("-".to_owned(), |gain| gain::text(&gain)),
         ]);
     }

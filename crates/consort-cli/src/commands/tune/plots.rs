@@ -1,4 +1,5 @@
-//! Plots of a tuning run: the choices by size, their times, and the times of others.
+//! Plots of a tuning run: the choices by size, their times, and the times of simpler algorithms and
+//! of a thread library.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,7 @@ use consort_report::{Bar, Bars, Document, Group, Heat, HeatCell, Lines, Point, S
 use consort_tuner::{Entry, Grid, Wisdom};
 
 use super::page::{ReportData, row};
-use consort_console::{
-    output::{brief, time},
-    report::axes,
-};
+use consort_console::{output::time, report::axes};
 
 /// Adds a section for each collective.
 pub(super) fn plots(document: &mut Document, story: &ReportData<'_>) {
@@ -89,7 +87,7 @@ fn choices(
         let class = algorithms.iter().position(|name| *name == entry.choice.algorithm)?;
         let text = format!(
             "{}: {} ({})",
-            brief(&entry.choice),
+            entry.choice.brief(),
             axes::within(entry.median_ns, entry.ci95_ns),
             entry.confidence
         );
@@ -116,7 +114,7 @@ fn choices(
 fn times(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     let point = |entry: &&Entry| {
         let (bytes, ns) = (entry.query.bytes, entry.median_ns);
-        let y_text = format!("{} by {}", axes::within(ns, entry.ci95_ns), brief(&entry.choice));
+        let y_text = format!("{} by {}", axes::within(ns, entry.ci95_ns), entry.choice.brief());
         Point { x: bytes as f64, y: ns, interval: entry.ci95_ns, x_text: size(bytes), y_text }
     };
     let series = |(kind, entries): &((u32, SyncModes), Vec<&Entry>)| {

@@ -38,13 +38,14 @@ fn table_of_a_token_fits_80_columns() {
 #[test]
 fn missing_libraries_are_named_with_their_packages() {
     let page = stdout(
-        "bench fork-join empty --peers consort,libgomp,libomp,cxx-barrier,ck-mcs --budget 0",
+        "bench fork-join empty --peers consort,libgomp,libomp,cxx-barrier,ck-mcs,ck-combining \
+         --budget 0",
     );
     for (name, compiler, packages) in [
         ("libgomp", "gcc", "gcc"),
         ("libomp", "clang", "clang and libomp-dev"),
         ("cxx-barrier", "g++", "g++"),
-        ("ck-mcs", "gcc", "gcc and libck-dev"),
+        ("ck-combining, ck-mcs", "gcc", "gcc and libck-dev"),
     ] {
         let line =
             format!("not measured: {name}: no {compiler} in PATH: on Debian, install {packages}");

@@ -89,22 +89,3 @@ fn a_compiler_without_openmp_is_named_in_a_line() {
     assert!(page.is_empty() || page.contains(line) && says(&page, "no omp.h"), "{page}");
     assert!(!says(&page, "OpenMP barrier"), "{page}");
 }
-
-#[test]
-fn job_is_timed_next_to_others() {
-    let Some(text) = undisturbed("bench sharing --budget 0 --json") else { return };
-    let figures: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    for figure in &figures {
-        assert_eq!(keys(figure), BTreeSet::from(FIGURE));
-        assert_eq!(figure["bench"], "sharing");
-        assert!(figure["median_ns"].as_f64() > Some(0.0), "{figure}");
-    }
-    let of_std = figures.iter().filter(|figure| figure["peer"] == "std::sync::Barrier").count();
-    assert_eq!((figures.len(), of_std), (3 * 3 * 2 + 3, 3 * 3));
-    let page = undisturbed("bench sharing --budget 0").expect("it needs no idle machine");
-    for text in ["two jobs", "next to a busy thread", "an awaited request", "% of a core"] {
-        assert!(page.contains(text), "{text} in {page}");
-    }
-    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
-}

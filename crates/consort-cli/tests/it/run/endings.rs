@@ -1,4 +1,5 @@
-//! The ends of jobs: by signals, by time-outs, and in any process groups.
+//! The ends of jobs: by signals and by time-outs, also if a process has moved to another process
+//! group.
 
 use std::os::unix::process::CommandExt as _;
 

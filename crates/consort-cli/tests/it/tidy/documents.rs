@@ -1,5 +1,5 @@
-//! The statements of the documents about the tree: stages of `ci/test`, files and tests; and the
-//! public types in the tests of first lines.
+//! What the documents say about the tree: the stages of `ci/test`, files and tests. And each public
+//! type has a test of its first line.
 
 use std::collections::BTreeSet;
 
@@ -37,13 +37,26 @@ fn differences<'n>(
 fn stages(tree: &Tree) -> Vec<String> {
     let (script, guide) = (&tree["ci/test"], &tree["CONTRIBUTING.md"]);
     let quotes = part(script, "readonly stages=(", ")");
-    let listed: Vec<_> =
-        quotes.filter_map(|it| it.trim().trim_matches('"').split(' ').next()).collect();
+    let marked = |name: &str, about: &str| {
+        let is_of_night = about.trim_start().starts_with("(night)");
+        if is_of_night { format!("{name} (night)") } else { name.to_owned() }
+    };
+    let lines = quotes.filter_map(|it| it.trim().trim_matches('"').split_once(' '));
+    let (listed, of_script): (Vec<_>, Vec<_>) =
+        lines.map(|(name, about)| (name, marked(name, about))).unzip();
     let functions = script.lines().filter_map(|it| it.strip_prefix("stage_")?.strip_suffix("() {"));
-    let in_guide = rows(part(guide, "`ci/test` must pass", "###")).flat_map(|row| quoted(row[0]));
-    let of_script = ("ci/test, stages", listed.iter().copied());
-    let mut complaints = differences(of_script.clone(), ("ci/test, functions", functions));
-    complaints.extend(differences(of_script, ("CONTRIBUTING.md, stages", in_guide)));
+    let in_guide: Vec<_> = rows(part(guide, "`ci/test` must pass", "###"))
+        .flat_map(|row| {
+            let (names, about) = (row[0], row[1]);
+            quoted(names).map(move |name| marked(name, about))
+        })
+        .collect();
+    let mut complaints =
+        differences(("ci/test, stages", listed.into_iter()), ("ci/test, functions", functions));
+    complaints.extend(differences(
+        ("ci/test, stages", of_script.iter().map(String::as_str)),
+        ("CONTRIBUTING.md, stages", in_guide.iter().map(String::as_str)),
+    ));
     complaints
 }
 
@@ -61,6 +74,8 @@ fn documents_list_the_stages() {
     assert_one(&of("", row), "ci/test, functions: there is no `doc`");
     assert_one(&of(function, ""), "CONTRIBUTING.md, stages: there is no `doc`");
     assert_one(&of(function, &format!("{row}| `fmt` | |\n")), "ci/test, stages: there is no `fmt`");
+    let of_night = of(function, "| `doc` | (night) it builds |\n");
+    assert_eq!(of_night.len(), 2, "one is for a change, one of the night: {of_night:?}");
 }
 
 /// Checks that the files and folders exist that a document names by a path.
@@ -151,7 +166,7 @@ fn named_tests(tree: &Tree) -> Vec<String> {
             }
             let listed = if is_loom { group } else { group.split("(T)").next().unwrap_or(group) };
             for name in quoted(listed).filter(|name| !name.contains('.')) {
-                let folder = if is_loom { "tests/loom/" } else { "/consort/tests/it/" };
+                let folder = if is_loom { "tests/loom/" } else { "/consort/tests/" };
                 let (file, submodules) = (format!("/{name}.rs"), format!("/{name}/"));
                 let is_it = |path: &String| {
                     path.contains(folder) && (path.ends_with(&file) || path.contains(&submodules))
@@ -183,8 +198,8 @@ fn architecture_names_existing_tests() {
     assert_one(&of("loom `a`"), "no test `a`");
 }
 
-/// The file of a package with the first line of each of its public types.
-const FIRST_LINES: &str = "/tests/it/first_lines.rs";
+/// The test module of a package with the first line of each of its public types.
+const FIRST_LINES: &str = "/first_lines.rs";
 
 /// Checks that the tests of first lines name each type that a module re-exports, unless the module
 /// is hidden: it is then for generated code.
@@ -194,7 +209,8 @@ fn first_lines(tree: &Tree) -> Vec<String> {
     };
     let mut complaints = Vec::new();
     for (path, test) in tree {
-        let Some(folder) = path.strip_suffix(FIRST_LINES) else { continue };
+        let tests = path.strip_suffix(FIRST_LINES).and_then(|path| path.split_once("/tests/"));
+        let Some((folder, _)) = tests else { continue };
         let sources = tree.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/src/")));
         let sources: Vec<_> = sources.collect();
         let root = tree.get(&*format!("{folder}/src/lib.rs")).map_or("", |text| &**text);
@@ -209,7 +225,7 @@ fn first_lines(tree: &Tree) -> Vec<String> {
         let tested = words(test);
         for line in sources.iter().flat_map(|(_, text)| text.lines()) {
             let kinds = ["pub struct ", "pub enum ", "pub type "];
-            let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind));
+            let rest = kinds.iter().find_map(|kind| line.trim_start().strip_prefix(kind));
             let name = rest.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric()).next());
             let is_missing = |name: &&str| public.contains(*name) && !tested.contains(*name);
             if let Some(name) = name.filter(is_missing) {
@@ -227,7 +243,7 @@ fn each_public_type_has_its_first_line() {
     assert!(tests > 1, "only {tests} tests of first lines are found");
     assert_none(&first_lines(&tree_of_all));
     let of = |test| {
-        let test_file = format!("crates/x{FIRST_LINES}");
+        let test_file = format!("crates/x/tests/it{FIRST_LINES}");
         first_lines(&tree([
             (&test_file, test),
             ("crates/x/src/lib.rs", "//! A lock.\npub use a::Lock;"),

@@ -1,4 +1,4 @@
-//! Rules for single source files and for their connections.
+//! Rules for single source files, their names and their connections.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +18,14 @@ const FORBIDDEN_WORDS: [&str; 6] = [
 ];
 
 /// Returns the Rust files of the packages.
-pub(super) fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter()
         .filter(|(path, _)| path.ends_with(".rs") && in_package(tree, path).is_some())
         .map(|(path, text)| (path.as_str(), text.as_str()))
 }
 
 /// Returns those that are not tests, benchmarks or examples.
-pub(super) fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     let is_source = |path| in_package(tree, path).is_some_and(|(_, it)| it.starts_with("src/"));
     rust_files(tree).filter(move |(path, _)| is_source(path))
 }
@@ -156,7 +156,7 @@ fn declared_module(line: &str) -> Option<&str> {
 }
 
 /// Returns the modules that a text declares, itself or by the lines `NAME: TYPE,` of a `registry!`.
-pub(super) fn declared_modules(text: &str) -> Vec<&str> {
+fn declared_modules(text: &str) -> Vec<&str> {
     let mut in_registry = false;
     let mut modules = Vec::new();
     for line in text.lines() {
@@ -388,4 +388,34 @@ fn each_algorithm_cites_its_source() {
     assert_none(&of("//! As in 1988."));
     assert_none(&of("//! `b` twice."));
     assert_none(&citations(&tree([("crates/x/src/other/a.rs", "//! No algorithm.")])));
+}
+
+const FORBIDDEN_NAMES: [&str; 7] =
+    ["util", "utils", "common", "helper", "helpers", "manager", "misc"];
+
+fn forbidden_names(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in rust_files(tree) {
+        let mut parts = path.trim_end_matches(".rs").split('/');
+        if parts.any(|part| FORBIDDEN_NAMES.contains(&part)) {
+            complaints.push(format!("{path}: named after nothing it does"));
+        }
+        for module in declared_modules(text) {
+            if FORBIDDEN_NAMES.contains(&module) {
+                complaints.push(format!("{path}: module `{module}` is named after nothing"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn modules_are_named_after_what_they_do() {
+    assert_none(&forbidden_names(&workspace()));
+    for name in FORBIDDEN_NAMES {
+        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}.rs"), "")])), name);
+        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}/a.rs"), "")])), name);
+        let inline = format!("pub mod {name} {{}}");
+        assert_one(&forbidden_names(&tree([("crates/x/src/a.rs", &inline)])), name);
+    }
 }

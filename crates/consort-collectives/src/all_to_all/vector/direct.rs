@@ -28,8 +28,7 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
         Self::check_names(candidate)?;
-        let serves = vector_blocks::serves(&setting.capabilities);
-        serves.then_some(()).ok_or(Self::incapable("the fabric cannot expose buffers"))
+        Self::need_exposures(setting)
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {

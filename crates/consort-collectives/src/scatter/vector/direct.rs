@@ -29,10 +29,8 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rank, PlanError> {
         Self::check_names(candidate)?;
-        let serves = vector_blocks::serves(&setting.capabilities);
-        serves
-            .then_some(setting.call.root)
-            .ok_or(Self::incapable("the fabric cannot expose buffers"))
+        Self::need_exposures(setting)?;
+        Ok(setting.call.root)
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {

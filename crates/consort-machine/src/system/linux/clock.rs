@@ -7,20 +7,8 @@ pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns how many nanoseconds the machine has been suspended since boot: the difference of two
-/// clocks, of which one stops during suspension.
-pub fn suspended_ns() -> Option<u64> {
-    let awake_ns = read_ns(libc::CLOCK_MONOTONIC);
-    Some(read_ns(libc::CLOCK_BOOTTIME).saturating_sub(awake_ns))
-}
-
-/// Returns the processor time of all threads of this process, ended ones too, in nanoseconds.
-pub fn processor_ns() -> Option<u64> {
-    Some(read_ns(libc::CLOCK_PROCESS_CPUTIME_ID))
-}
-
 /// Reads a clock that the system always has.
-fn read_ns(clock: libc::clockid_t) -> u64 {
+pub(super) fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a local variable. The call cannot fail for these clocks, so its
     // result is ignored.

@@ -1,7 +1,7 @@
 //! The slice of a thread: how long the scheduler lets it run while others wait for its processor.
 //!
-//! A thread that wakes up takes the place of a running thread only if its slice would end earlier
-//! (Linux from 6.6; a slice of one's own from 6.12).
+//! A thread that wakes up takes the place of a running thread only if the slice of the woken thread
+//! would end earlier (from Linux 6.6). A thread can set the length of its slices from Linux 6.12.
 
 #![expect(unsafe_code, reason = "makes system calls that fill and read a structure")]
 

@@ -1,6 +1,6 @@
 //! A way to exchange bytes between the processes of a job before it begins.
 
-use super::{meet_error::MeetError, name_hold::Hold};
+use super::{hold::Hold, meet_error::MeetError};
 
 /// A way to exchange bytes between all processes of a job.
 pub trait Exchange {
@@ -11,7 +11,7 @@ pub trait Exchange {
     /// When a process cannot be reached.
     fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, MeetError>;
 
-    /// Ends the exchange. Returns the name by which the processes have met, if this process has it.
+    /// Ends the exchange. Returns the place where the processes have met, if this process has it.
     fn into_hold(self: Box<Self>) -> Option<Hold> {
         None
     }

@@ -106,7 +106,8 @@ impl Greeting {
         Some(greeting)
     }
 
-    fn named(&self) -> (Rank, u32) {
+    /// Returns the process's rank and number.
+    pub(super) fn named(&self) -> (Rank, u32) {
         (self.rank, self.process)
     }
 }

@@ -23,41 +23,39 @@ pub enum MeetError {
     },
     /// The exchange returned bytes that Consort has not sent.
     Garbled,
-    /// A name that cannot be used.
-    Name(String),
+    /// A name, a descriptor or an address that cannot be used.
+    Place(String),
     /// Some processes did not join.
     Late {
-        /// The name of the job that they were to join.
-        name: String,
+        /// Where they were to join.
+        place: String,
         /// The PEs whose processes did not join.
         missing: Vec<Rank>,
         /// How long the others waited.
         limit: Duration,
     },
-    /// Another job has the name.
+    /// Another job has the place where the processes were to meet.
     InUse {
-        /// The name.
-        name: String,
-        /// The process that has it.
-        process: u32,
-        /// How long this process waited for the name.
+        /// The place.
+        place: String,
+        /// The process that has it, if known.
+        process: Option<u32>,
+        /// How long this process waited for it.
         limit: Duration,
     },
-    /// A process of another user has the name.
+    /// A process of another user has the place where the processes were to meet.
     OtherUser {
-        /// The name.
-        name: String,
-        /// The process that has it.
-        process: u32,
-        /// The number of its user.
-        user: u32,
+        /// The place.
+        place: String,
+        /// The process that has it, and the number of its user, if known.
+        owner: Option<(u32, u32)>,
     },
     /// A process ended while the processes met.
     Lost {
         /// Its PE, if known.
         rank: Option<Rank>,
-        /// The process.
-        process: u32,
+        /// The process, if known.
+        process: Option<u32>,
     },
     /// Two processes have the same rank.
     Taken {
@@ -117,11 +115,16 @@ pub enum MeetError {
     },
 }
 
+/// Returns the words for a process.
+fn named(process: Option<u32>) -> String {
+    process.map_or_else(|| "a process".to_owned(), |process| format!("process {process}"))
+}
+
 impl fmt::Display for MeetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exchange(text) => write!(f, "the processes of the job did not meet: {text}"),
-            Self::Reported(text) | Self::Name(text) => f.write_str(text),
+            Self::Reported(text) | Self::Place(text) => f.write_str(text),
             Self::Count { got, pes } => write!(
                 f,
                 "the exchange returned the bytes of {got} processes, but the job has {pes} PEs: \
@@ -131,32 +134,39 @@ impl fmt::Display for MeetError {
                 "the exchange returned bytes that no process of the job has sent: return each \
                  process's bytes unchanged, and those of one exchange at a time",
             ),
-            Self::Late { name, missing, limit } => write!(
+            Self::Late { place, missing, limit } => write!(
                 f,
-                "{} did not join the job named `{name}` within {limit:?}: start one process \
+                "{} did not join the job with {place} within {limit:?}: start one process \
                  for each rank, or raise the limit with `Rendezvous::timeout`",
                 list_of_ranks(missing)
             ),
-            Self::InUse { name, process, limit } => write!(
+            Self::InUse { place, process, limit } => write!(
                 f,
-                "the name `{name}` has been in use for {limit:?} by a job that is complete \
-                 (process {process}): give each job its own name, and each rank one process"
+                "{place} has been in use for {limit:?} by a job that is complete{}: give each job its \
+                 own place to meet, and start one process for each rank",
+                process.map(|process| format!(" (process {process})")).unwrap_or_default()
             ),
-            Self::OtherUser { name, process, user } => write!(
-                f,
-                "the name `{name}` is in use by process {process} of user {user}: only processes \
-                 of one user share memory; choose another name, or start all as one user"
-            ),
+            Self::OtherUser { place, owner } => {
+                let owner = owner.map_or_else(
+                    || "another user".to_owned(),
+                    |(process, user)| format!("process {process} of user {user}"),
+                );
+                write!(
+                    f,
+                    "{place} is in use by {owner}: only processes of one user share memory; meet at \
+                     another place, or start all as one user"
+                )
+            }
             Self::Lost { rank: Some(rank), process } => {
-                write!(f, "PE {rank} failed: process {process} ended before the job began")
+                write!(f, "PE {rank} failed: {} ended before the job began", named(*process))
             }
             Self::Lost { rank: None, process } => {
-                write!(f, "process {process} of the job ended before the job began")
+                write!(f, "{} of the job ended before the job began", named(*process))
             }
             Self::Taken { rank, processes: [one, other] } => write!(
                 f,
                 "processes {one} and {other} both want to be PE {rank}: give each its own rank, \
-                 and each job its own name"
+                 and each job its own place to meet"
             ),
             Self::OneProcess { ranks: [one, other], process } => write!(
                 f,
@@ -166,7 +176,7 @@ impl fmt::Display for MeetError {
             Self::Sizes { processes: [one, other], sizes } => write!(
                 f,
                 "PE {} (process {}) is of a job of {} PEs, and PE {} (process {}) of one of {}: \
-                 give all the same size, and each job its own name",
+                 give all the same size, and each job its own place to meet",
                 one.0, one.1, sizes[0], other.0, other.1, sizes[1]
             ),
             Self::Versions { processes: [one, other], versions } if versions[0] == versions[1] => {

@@ -9,7 +9,8 @@
 //! | file | what |
 //! | --- | --- |
 //! | `exchange` | the way to exchange bytes |
-//! | `name`, `name_hold` | processes of one machine that know a name; the name of a complete job |
+//! | `place` | where processes of one machine meet: a name, a file, an address |
+//! | `hosted`, `hold` | the exchange of processes that know the place; the place of a complete job |
 //! | `greeting` | the identity of a process |
 //! | `assembly` | how the processes meet |
 //! | `meet_error` | why they do not |
@@ -20,8 +21,10 @@ pub(crate) mod assembly;
 pub(crate) mod exchange;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod greeting;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+pub(crate) mod hold;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+pub(crate) mod hosted;
 pub(crate) mod meet_error;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
-pub(crate) mod name;
-#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
-pub(crate) mod name_hold;
+pub(crate) mod place;

@@ -2,10 +2,10 @@
 //!
 //! The pages of the program's writable data are copied to the PE's memory behind its heap. That
 //! memory is mapped in their place, so the addresses of variables stay the same. Read-only data
-//! stays private. So do the variables of libraries, and always those of the C library. Of
-//! zero-initialized memory only touched pages are copied. The copies also read the memory between
-//! variables. Sanitizers guard that memory, so the copies are made in ways that sanitizers do not
-//! check.
+//! stays private. So do the variables of shared libraries, and those of the C library even if it is
+//! linked statically. A page of zero-initialized memory is copied only if it has been touched. The
+//! copies also read the memory between variables. Sanitizers guard that memory, so the copies are
+//! made in ways that sanitizers do not check.
 //!
 //! Read-only data is the same on all PEs. There is room for it behind the variables: before peers
 //! read such data, the PE copies it to this place.

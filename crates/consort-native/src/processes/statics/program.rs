@@ -2,10 +2,10 @@
 //!
 //! Data that the system writes once when it loads the program and then protects (`PT_GNU_RELRO`)
 //! counts as read-only. A program without shared libraries (one that names no dynamic linker)
-//! contains the C library. The C library's variables must stay private, because its part of a fork
-//! runs before any handler of this library. Linkers keep the order of their input, in which the C
-//! library comes last. This library has two variables that begin separate pages. The data before
-//! them belongs to the program. The data after them is not moved.
+//! contains the C library. The C library's variables must stay private, because in a fork the C
+//! library's own code runs before any handler of this library. Linkers keep the order of their
+//! input, in which the C library comes last. This library has two variables that begin separate
+//! pages. The data before them belongs to the program. The data after them is not moved.
 
 #![expect(unsafe_code, reason = "reads the system's list of loaded objects")]
 

@@ -1,5 +1,5 @@
-//! The types that programs move, each with an operator that allows swapping its operands and one
-//! that does not, and symmetric memory of any of them.
+//! The types that programs move. Each has a commutative operator and another operator that is not
+//! commutative. This file also has the symmetric memory for these types.
 
 use std::fmt;
 

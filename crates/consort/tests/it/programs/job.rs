@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use consort::{Error, Job, Pe, Result};
+use consort::{Error, Job, Pe, Result, bindings::JobBuilderExt as _};
 use consort_conformance::turns::note;
 
 use super::{

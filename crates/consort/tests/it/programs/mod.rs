@@ -2,7 +2,8 @@
 //!
 //! A program is data, made from a seed and the same for all PEs. An oracle computes the effects of
 //! each step, and the PEs check them as they go. In a mutated program, one or two PEs depart from
-//! it. Then every PE must be correct, or get an error that names the departed PE; no PE may hang.
+//! the original program. Then every PE must be correct, or get an error that names the departed PE;
+//! no PE may hang.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -43,14 +44,14 @@ use program::{Form, Step};
 
 #[test]
 fn random() {
-    let programs = [120, 2000];
+    let programs = [120, 500];
     Campaign { name: "random", is_mutated: false, is_far: false, programs, once_failed: &[] }
         .play();
 }
 
 #[test]
 fn random_on_nodes() {
-    let programs = [120, 1000];
+    let programs = [120, 500];
     let once_failed = &[];
     Campaign { name: "random_on_nodes", is_mutated: false, is_far: true, programs, once_failed }
         .play();
@@ -58,7 +59,7 @@ fn random_on_nodes() {
 
 #[test]
 fn mutated() {
-    let programs = [120, 2000];
+    let programs = [120, 500];
     Campaign { name: "mutated", is_mutated: true, is_far: false, programs, once_failed: &[] }
         .play();
 }

@@ -1,6 +1,6 @@
 //! Operations that only make sense together: race-free one-sided operations, asynchronous
-//! broadcasts, and many successive calls. A scene allocates memory for itself, and drops it
-//! immediately.
+//! broadcasts, and many successive calls. A scene allocates its own memory, and drops this memory
+//! when it ends.
 
 use std::mem;
 

@@ -29,6 +29,8 @@ fn leaves_alone(scene: &Scene<'_>) -> bool {
         ("two_sided_binomial" | "two_sided_scatter_allgather", _) => false,
         // A put waits until its target has entered, if the mode requires that.
         ("knomial_put", _) => needs_nothing && sync.entry == SyncMode::None,
+        // Mode None leaves out the entry barrier.
+        ("barrier_get", _) => sync.entry == SyncMode::None,
         // The root announces its entry in every mode, and does nothing else.
         ("direct", Broadcast) => needs_nothing,
         ("direct", _) if sync.entry == SyncMode::None => true,

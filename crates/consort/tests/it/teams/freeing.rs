@@ -2,6 +2,7 @@
 
 use consort::{
     Error, Job, Rank, Result, Team,
+    bindings::is_before_turn,
     error::CallError,
     ops::Sum,
     symmetric::Until,
@@ -146,7 +147,7 @@ fn used_state_has_the_window_of_its_next_team() {
         let turns = |team: &Team| {
             let mut turns = 0;
             for _ in 0..64 {
-                turns += usize::from(team.is_before_turn());
+                turns += usize::from(is_before_turn(team));
                 team.barrier()?;
             }
             Ok::<_, Error>(turns)

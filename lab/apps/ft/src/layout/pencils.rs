@@ -3,8 +3,8 @@
 //!
 //! In space, a row of the grid shares planes of constant z, and its PEs have different y. Between
 //! the exchanges, its PEs have different x and whole rows along y. The array then has the order z,
-//! x, y. In the second exchange, a column of the grid shares these x. Its PEs had different z, and
-//! get different y.
+//! x, y. In the second exchange, the PEs of a column of the grid have the same x. They have
+//! different z before it, and different y after it.
 
 use consort::{Grid, Result, Team};
 use consort_apps_kernels::{Complex64, recorder::Recorder};

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::value_parser;
+use clap::{builder::TypedValueParser, value_parser};
 use consort::{
     sync_modes::SyncModes,
     tune::{Candidate, Collective},
@@ -96,10 +96,20 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) trace: Option<PathBuf>,
     /// Draw the tree of messages and each PE's timeline as SVG
-    #[arg(long, conflicts_with = "sweep", value_name = "FILE.svg", value_parser = args::svg())]
+    #[arg(long, conflicts_with = "sweep", value_name = "FILE.svg", value_parser = svg())]
     pub(super) picture: Option<PathBuf>,
     #[command(flatten)]
     pub(super) results: Results,
+}
+
+/// Reads the path of an SVG picture to write.
+fn svg() -> impl TypedValueParser<Value = PathBuf> {
+    args::writable().try_map(|path| match path.extension() {
+        Some(it) if !it.eq_ignore_ascii_case("svg") => {
+            Err(format!("{} is not an SVG file: use a name that ends in .svg", path.display()))
+        }
+        _ => Ok(path),
+    })
 }
 
 /// Reads a number of lines.

@@ -7,7 +7,7 @@ use consort::tune::{Candidate, Collective, Query};
 use consort_bench::{harness::Mode, page::Page, units::counted};
 use consort_sim::Cause;
 
-use consort_console::output::{brief, brief_in_words, time};
+use consort_console::output::{brief_in_words, time};
 
 /// Returns the whole page.
 pub(super) fn page(
@@ -52,7 +52,7 @@ fn by_size(page: &mut Page, conditions: &Conditions, all: &[Simulated]) {
     let names: Vec<String> = (1..=candidates.len()).map(|number| format!("({number})")).collect();
     page.lines("\n");
     for (name, candidate) in names.iter().zip(&candidates) {
-        page.lines(format!("{name} {}\n", brief(candidate)));
+        page.lines(format!("{name} {}\n", candidate.brief()));
     }
     let cell = |candidate: &Candidate, bytes| {
         let is_it =
@@ -128,7 +128,7 @@ fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     };
     page.table(header, of_size.iter().map(row).collect(), numbers);
     if let Some(fastest) = fastest {
-        page.paragraph(format!("* marks the fastest, {}", brief(fastest)));
+        page.paragraph(format!("* marks the fastest, {}", fastest.brief()));
     }
 }
 

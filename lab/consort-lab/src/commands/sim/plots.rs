@@ -4,10 +4,7 @@ use crate::simulation::{Conditions, Simulated, Spent};
 use consort_report::{Axis, Bar, Bars, Document, Group, Lines, Point, Scale, Series};
 use consort_sim::Cause;
 
-use consort_console::{
-    output::{brief, time},
-    report::axes,
-};
+use consort_console::{output::time, report::axes};
 
 /// Adds sections of plots and of the machine.
 pub(super) fn plots(document: &mut Document, conditions: &Conditions, all: &[Simulated]) {
@@ -46,7 +43,7 @@ fn over_sizes(document: &mut Document, conditions: &Conditions, title: &str, all
         let mut series: Vec<Series> = Vec::new();
         for one in all {
             let Some((y, y_text)) = of(one) else { continue };
-            let (name, bytes) = (brief(&one.program.candidate), one.program.query.bytes);
+            let (name, bytes) = (one.program.candidate.brief(), one.program.query.bytes);
             let x_text = conditions.size(bytes);
             let point = Point { x: bytes as f64, y, interval: None, x_text, y_text };
             match series.iter_mut().find(|series| series.name == name) {
@@ -76,7 +73,7 @@ fn times(document: &mut Document, title: &str, what: &str, all: &[Simulated]) {
     let group = |one: &Simulated| {
         let (value, text) = (one.call_ns, time(one.call_ns));
         let bars = vec![Bar { series: 0, value, interval: None, text }];
-        Group { name: brief(&one.program.candidate), bars }
+        Group { name: one.program.candidate.brief(), bars }
     };
     let scale = axes::scale_of(all.iter().map(|one| one.call_ns));
     document.bars(&Bars {
@@ -97,7 +94,7 @@ fn causes(document: &mut Document, conditions: &Conditions, of_size: &[Simulated
         let spent = by_cause_ns.into_iter().chain([waiting_ns]).enumerate();
         let spent = spent.filter(|(_, ns)| *ns > 0.0);
         let bar = |(series, value)| Bar { series, value, interval: None, text: time(value) };
-        Group { name: brief(&one.program.candidate), bars: spent.map(bar).collect() }
+        Group { name: one.program.candidate.brief(), bars: spent.map(bar).collect() }
     };
     let names = Cause::EVERY.map(Cause::name).into_iter().chain(["waiting"]);
     let bytes = first.program.query.bytes;

@@ -22,9 +22,9 @@ use crate::simulation::counting::Grid;
 use consort_bench::{
     page::Page,
     units::{counted, ratio, size},
-    usage::Usage,
     workloads::counting::{METHODS, Race, Times, Workload, show},
 };
+use consort_console::usage::Usage;
 
 /// The paper's machine.
 pub const MACHINE: &str = "xeon-x5680-infiniband";
@@ -196,7 +196,7 @@ fn race<'r>(
 fn quantities(race: &Race<'_>, times: &[Times]) -> Vec<Quantity> {
     let mut all = Vec::new();
     let methods: [&'static [Figure]; 2] = match race.workload {
-        Workload::PingPong | Workload::Bundle => [&PING_PONG, &[]],
+        Workload::PingPong => [&PING_PONG, &[]],
         Workload::AllToAll => [&FLAG, &BARRIER],
         Workload::Stencil => [&WEAK, &[]],
     };
@@ -216,7 +216,6 @@ fn quantities(race: &Race<'_>, times: &[Times]) -> Vec<Quantity> {
 const fn name(workload: Workload) -> &'static str {
     match workload {
         Workload::PingPong => "ping-pong",
-        Workload::Bundle => "ping-pong of bundles",
         Workload::AllToAll => "all-to-all",
         Workload::Stencil => "stencil",
     }

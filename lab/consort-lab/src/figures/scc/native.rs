@@ -5,6 +5,8 @@ use std::time::Instant;
 use anyhow::Result;
 use consort::{Job, async_broadcasts::AsyncVariant as Variant, tune::Candidate};
 
+#[cfg(target_os = "linux")]
+use super::native_interrupts::{self, Interrupts};
 use super::{
     super::{
         experiment::{Experiment, Outcome},
@@ -16,10 +18,7 @@ use super::{
 };
 use consort_bench::harness::Work;
 #[cfg(target_os = "linux")]
-use consort_bench::{
-    units::time,
-    workloads::interrupts::{self, Interrupts},
-};
+use consort_bench::units::time;
 
 /// Adds values on this machine to two rows. Measures two broadcasts of this many lines: OC-BCAST
 /// with the root as the parent of all other PEs, and `other`. `of` computes a value from a time in
@@ -77,7 +76,7 @@ pub(super) fn async_broadcast_ns(
 /// Adds the time of an interrupt of a thread here. The library does not use interrupts.
 #[cfg(target_os = "linux")]
 pub(super) fn add_interrupts(outcome: &mut Outcome) -> Result<()> {
-    let Interrupts { signal_ns, membarrier_ns, poll_ns } = interrupts::measure()?;
+    let Interrupts { signal_ns, membarrier_ns, poll_ns } = native_interrupts::measure()?;
     let ways = [
         ("a signal to a thread that computes", Some(signal_ns)),
         ("a memory barrier on all cores of a process", membarrier_ns),

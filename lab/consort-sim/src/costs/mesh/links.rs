@@ -1,8 +1,9 @@
 //! The links between the routers of a mesh.
 //!
 //! A packet travels along its row, then along its column. It occupies each link on its way for as
-//! long as its flits take. It uses the first gap after its arrival that is long enough. Packets are
-//! entered in the order in which their cores start them, and may reach a link in another order.
+//! long as its flits take. It uses the first gap after its arrival that is long enough. The
+//! simulation handles packets in the order in which cores send them, although they may reach a link
+//! in another order.
 
 use std::cell::RefCell;
 

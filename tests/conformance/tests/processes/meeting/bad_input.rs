@@ -1,9 +1,11 @@
 //! Processes that cannot become one job: each gets an error that says why, within a limit.
 
 use std::{
-    env,
+    env, fs,
     io::{self, Read as _, Write as _},
+    net::{self, TcpListener, TcpStream},
     os::{
+        fd::OwnedFd,
         linux::net::SocketAddrExt as _,
         unix::{
             net::{SocketAddr, UnixStream},
@@ -20,7 +22,8 @@ use libtest_mimic::{Failed, Trial};
 use rustix::process::geteuid;
 
 use super::running::{
-    Ended, LONG, Running, SHORT, all_work, command, new_name, spawn, start, wait_until_taken,
+    Ended, INHERITED, LONG, Running, SHORT, all_work, command, new_address, new_name, new_places,
+    spawn, start, wait_until_taken,
 };
 
 pub(super) fn tests() -> Vec<Trial> {
@@ -29,8 +32,11 @@ pub(super) fn tests() -> Vec<Trial> {
         Trial::test("meeting::rank_twice", rank_twice),
         Trial::test("meeting::rank_beyond_size", rank_beyond_size),
         Trial::test("meeting::process_that_never_joins", process_that_never_joins),
-        Trial::test("meeting::two_jobs_with_one_name", two_jobs_with_one_name),
+        Trial::test("meeting::two_jobs_at_one_place", two_jobs_at_one_place),
         Trial::test("meeting::names_that_cannot_be", names_that_cannot_be),
+        Trial::test("meeting::addresses_that_cannot_be", addresses_that_cannot_be),
+        Trial::test("meeting::descriptors_that_cannot_be", descriptors_that_cannot_be),
+        Trial::test("meeting::address_of_another_program", address_of_another_program),
         Trial::test("meeting::settings_that_differ", settings_that_differ),
         Trial::test("meeting::two_versions", two_versions),
         Trial::test("meeting::strangers_do_no_harm", strangers_do_no_harm),
@@ -48,16 +54,23 @@ fn all_fail(commands: Vec<Command>, words: &[&str]) -> Result<(), Failed> {
 }
 
 fn sizes_that_differ() -> Result<(), Failed> {
-    let name = new_name();
-    let one = command(&name, [0, 2], LONG, &["sums"]);
-    let other = command(&name, [1, 3], LONG, &["sums"]);
-    all_fail(vec![one, other], &["job of 2 PEs", "one of 3", "give all the same size"])
+    new_places().iter().try_for_each(|place| {
+        let one = command(place, [0, 2], LONG, &["sums"]);
+        let other = command(place, [1, 3], LONG, &["sums"]);
+        all_fail(vec![one, other], &["job of 2 PEs", "one of 3", "give all the same size"])
+    })
 }
 
 fn rank_twice() -> Result<(), Failed> {
-    let name = new_name();
-    let of = |rank| command(&name, [rank, 3], LONG, &["sums"]);
-    all_fail(vec![of(0), of(1), of(1)], &["both want to be PE 1"])
+    new_places().iter().try_for_each(|place| {
+        let of = |rank| command(place, [rank, 3], LONG, &["sums"]);
+        let words = ["both want to be PE 1"];
+        // If the other two were first, they would be gone when this one comes.
+        let first = spawn(of(0));
+        wait_until_taken(place);
+        all_fail(vec![of(1), of(1)], &words)?;
+        first.ended().fails(&words)
+    })
 }
 
 fn rank_beyond_size() -> Result<(), Failed> {
@@ -69,21 +82,25 @@ fn rank_beyond_size() -> Result<(), Failed> {
 }
 
 fn process_that_never_joins() -> Result<(), Failed> {
-    let name = new_name();
-    let of = |rank| command(&name, [rank, 4], SHORT, &["sums"]);
-    all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not join the job", "within 500ms", &name])
+    new_places().iter().try_for_each(|place| {
+        let of = |rank| command(place, [rank, 4], SHORT, &["sums"]);
+        all_fail(vec![of(1), of(3)], &["PEs 0 and 2 did not join the job", "within 500ms", place])
+    })
 }
 
-fn two_jobs_with_one_name() -> Result<(), Failed> {
-    let name = new_name();
+fn two_jobs_at_one_place() -> Result<(), Failed> {
+    new_places().iter().try_for_each(|place| two_jobs_at(place))
+}
+
+fn two_jobs_at(place: &str) -> Result<(), Failed> {
     let mut first: Vec<Running> =
-        (0..2).map(|rank| start(&name, [rank, 2], LONG, &["waits"])).collect();
+        (0..2).map(|rank| start(place, [rank, 2], LONG, &["waits"])).collect();
     first.iter_mut().for_each(|one| one.prints(b'w'));
-    let of = |rank| command(&name, [rank, 2], SHORT, &["sums"]);
+    let of = |rank| command(place, [rank, 2], SHORT, &["sums"]);
     let in_use = ["in use for 500ms by a job that is complete"];
     all_fail(vec![of(0), of(1)], &in_use)?;
     // A job that may wait longer gets the name when the first one ends.
-    let later: Vec<Running> = (0..2).map(|rank| start(&name, [rank, 2], LONG, &["sums"])).collect();
+    let later: Vec<Running> = (0..2).map(|rank| start(place, [rank, 2], LONG, &["sums"])).collect();
     thread::sleep(Duration::from_millis(50));
     first.iter_mut().for_each(|one| drop(one.stdin()));
     let first: Vec<Ended> = first.into_iter().map(Running::ended).collect();
@@ -102,6 +119,59 @@ fn names_that_cannot_be() -> Result<(), Failed> {
     }
     let name = "x".repeat(90);
     Ok(Job::processes(Rank(0), 1, Rendezvous::name(name)).run(|_| Ok(())).map(drop)?)
+}
+
+fn addresses_that_cannot_be() -> Result<(), Failed> {
+    for (address, words) in [
+        ("", "invalid address ``"),
+        ("127.0.0.1", "use HOST:PORT"),
+        ("127.0.0.1:0", "all processes need the same port"),
+        ("127.0.0.1:65536", "use HOST:PORT"),
+        // For documentation, so no machine has it.
+        ("192.0.2.1:29500", "is not one of this machine"),
+    ] {
+        let ended = Job::processes(Rank(0), 1, Rendezvous::address(address)).run(|_| Ok(()));
+        let error = ended.expect_err("no such address").to_string();
+        if !error.contains(words) || !error.contains(address) {
+            return Err(format!("{address}: {error}").into());
+        }
+    }
+    Ok(())
+}
+
+fn descriptors_that_cannot_be() -> Result<(), Failed> {
+    for descriptor in [-1, 1_000_000] {
+        let job = Job::processes(Rank(0), 1, Rendezvous::descriptor(descriptor));
+        let error = job.run(|_| Ok(())).expect_err("no such file").to_string();
+        if !error.contains(&format!("descriptor {descriptor} is not open in this process")) {
+            return Err(error.into());
+        }
+    }
+    let of = |rank, pes| command(INHERITED, [rank, pes], SHORT, &["sums"]);
+    let mut device = of(0, 1);
+    device.stdin(Stdio::null());
+    all_fail(vec![device], &["descriptor 0 is a terminal, another device"])?;
+    // Each has another pipe as its input.
+    all_fail(vec![of(0, 2)], &["PE 1 did not join", "the file of descriptor 0", "within 500ms"])?;
+    all_fail(vec![of(1, 2)], &["PE 0 did not join"])
+}
+
+/// A program that does not reply, and one that says something else.
+fn address_of_another_program() -> Result<(), Failed> {
+    for says in [&b""[..], b"HTTP/1.1 400 Bad Request\r\n\r\n", &[1], &[2, 255, 255, 255, 255]] {
+        let address = new_address();
+        let listener = TcpListener::bind(&address)?;
+        let all = [0, 1].map(|rank| command(&address, [rank, 2], SHORT, &["sums"]));
+        thread::spawn(move || {
+            let mut taken = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.write_all(says); // the process may have gone
+                taken.push(stream);
+            }
+        });
+        all_fail(all.into(), &[])?;
+    }
+    Ok(())
 }
 
 fn settings_that_differ() -> Result<(), Failed> {
@@ -123,14 +193,20 @@ fn foreign_greeting([rank, pes]: [u32; 2]) -> Vec<u8> {
     greeting
 }
 
-/// Connects to the process that has the name of a job.
-fn connect(name: &str) -> UnixStream {
-    wait_until_taken(name);
-    let address = SocketAddr::from_abstract_name(format!("consort/{name}")).expect("an address");
-    UnixStream::connect_addr(&address).expect("it listens")
+/// Connects to the process that has the place of a job.
+fn connect(place: &str) -> fs::File {
+    wait_until_taken(place);
+    let connected = if place.parse::<net::SocketAddr>().is_ok() {
+        TcpStream::connect(place).map(OwnedFd::from)
+    } else {
+        SocketAddr::from_abstract_name(format!("consort/{place}"))
+            .and_then(|address| UnixStream::connect_addr(&address))
+            .map(OwnedFd::from)
+    };
+    connected.expect("it listens").into()
 }
 
-fn send(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
+fn send(stream: &mut fs::File, frame: &[u8]) -> io::Result<()> {
     stream.write_all(&u32::try_from(frame.len()).expect("a short frame").to_le_bytes())?;
     stream.write_all(frame)
 }
@@ -152,14 +228,17 @@ fn two_versions() -> Result<(), Failed> {
 
 /// Connections from outside the job do not disturb it.
 fn strangers_do_no_harm() -> Result<(), Failed> {
-    let name = new_name();
-    let first = start(&name, [0, 2], LONG, &["sums"]);
-    let _silent = connect(&name);
-    drop(connect(&name));
-    send(&mut connect(&name), b"who are you?")?;
-    connect(&name).write_all(&[255; 64])?;
-    send(&mut connect(&name), &foreign_greeting([1, 2])[..20])?;
-    let second = start(&name, [1, 2], LONG, &["sums"]);
+    new_places().iter().try_for_each(|place| disturb(place))
+}
+
+fn disturb(place: &str) -> Result<(), Failed> {
+    let first = start(place, [0, 2], LONG, &["sums"]);
+    let _silent = connect(place);
+    drop(connect(place));
+    send(&mut connect(place), b"who are you?")?;
+    connect(place).write_all(&[255; 64])?;
+    send(&mut connect(place), &foreign_greeting([1, 2])[..20])?;
+    let second = start(place, [1, 2], LONG, &["sums"]);
     all_work(&[first.ended(), second.ended()], "sum 1")
 }
 
@@ -223,21 +302,24 @@ fn two_users() -> Result<(), Failed> {
     if !can_be_others() {
         return Ok(());
     }
-    for foreign in [0, 1] {
-        let name = new_name();
-        let of = |rank: u32| {
-            let mut command = command(&name, [rank, 2], SHORT, &["sums"]);
-            if rank == foreign {
-                command.uid(NOBODY);
-            }
-            spawn(command)
-        };
-        let first = of(0);
-        wait_until_taken(&name);
-        of(1)
-            .ended()
-            .fails(&["is in use by process", "only processes of one user share memory"])?;
-        first.ended().fails(&["PE 1 did not join the job", "within 500ms"])?;
+    for (foreign, place) in [0, 1].into_iter().zip([new_places(), new_places()]) {
+        place.iter().try_for_each(|place| {
+            let of = |rank: u32| {
+                let mut command = command(place, [rank, 2], SHORT, &["sums"]);
+                if rank == foreign {
+                    command.uid(NOBODY);
+                }
+                spawn(command)
+            };
+            let first = of(0);
+            wait_until_taken(place);
+            of(1).ended().fails(&[
+                place,
+                "is in use by ",
+                "only processes of one user share memory",
+            ])?;
+            first.ended().fails(&["PE 1 did not join the job", "within 500ms"])
+        })?;
     }
     Ok(())
 }

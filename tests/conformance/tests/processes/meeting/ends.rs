@@ -13,15 +13,15 @@ use consort_sandbox::seeds::seeds;
 use libtest_mimic::{Failed, Trial};
 
 use super::running::{
-    Ended, LONG, MEETS, Running, SHORT, SOON, all_work, is_taken, new_name, start, start_all,
-    wait_until_taken,
+    Ended, LONG, MEETS, Running, SHORT, SOON, all_work, is_taken, new_name, new_places, start,
+    start_all, wait_until_taken,
 };
 
 pub(super) fn tests() -> Vec<Trial> {
     vec![
         Trial::test("meeting::kill_at_any_moment", kills),
         Trial::test("meeting::exit_in_the_program", ends),
-        Trial::test("meeting::stale_name", stale_name),
+        Trial::test("meeting::stale_place", stale_place),
         Trial::test("meeting::process_without_memory", process_without_memory),
         Trial::test("meeting::process_that_cannot_begin", process_that_cannot_begin),
         Trial::test("meeting::process_that_can_open_no_file", process_that_can_open_no_file),
@@ -87,19 +87,22 @@ fn ends() -> Result<(), Failed> {
     all.iter().try_for_each(|ended| ended.fails(&words))
 }
 
-/// The process that has a name is killed, while it waits for others, and in a complete job.
-fn stale_name() -> Result<(), Failed> {
-    let name = new_name();
-    let first = start(&name, [0, 2], LONG, &["sums"]);
-    wait_until_taken(&name);
+/// The process that has a place is killed, while it waits for others, and in a complete job.
+fn stale_place() -> Result<(), Failed> {
+    new_places().iter().try_for_each(|place| kill_at(place))
+}
+
+fn kill_at(place: &str) -> Result<(), Failed> {
+    let first = start(place, [0, 2], LONG, &["sums"]);
+    wait_until_taken(place);
     first.kill();
     first.ended();
     let mut all: Vec<Running> =
-        (0..2).map(|rank| start(&name, [rank, 2], LONG, &["waits"])).collect();
+        (0..2).map(|rank| start(place, [rank, 2], LONG, &["waits"])).collect();
     all.iter_mut().for_each(|one| one.prints(b'w'));
     all.iter().for_each(Running::kill);
     all.into_iter().map(Running::ended).for_each(drop);
-    let all: Vec<Running> = (0..2).map(|rank| start(&name, [rank, 2], LONG, &["sums"])).collect();
+    let all: Vec<Running> = (0..2).map(|rank| start(place, [rank, 2], LONG, &["sums"])).collect();
     let all: Vec<Ended> = all.into_iter().map(Running::ended).collect();
     all_work(&all, "sum 1")
 }

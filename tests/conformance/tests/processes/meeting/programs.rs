@@ -4,6 +4,8 @@ use std::{
     env, fs,
     io::{self, Read as _, Write as _},
     iter,
+    net::SocketAddr,
+    os::fd::AsRawFd as _,
     path::{Path, PathBuf},
     process::{self, ExitCode},
     thread,
@@ -18,7 +20,7 @@ use consort::{
 use consort_sandbox::children;
 use rustix::process::{Pid, Resource, Rlimit, Signal as Kill, getrlimit, kill_process, setrlimit};
 
-use super::running::{LONG, MEETS, SOON, start};
+use super::running::{INHERITED, LONG, MEETS, SOON, start};
 use crate::{
     early_ends::be_busy,
     public::{play, programs},
@@ -36,11 +38,15 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let [rank, pes, name, limit, ref program @ ..] = arguments[..] else { panic!("no program") };
     let (rank, pes) = (rank.parse().map(Rank).expect("a rank"), pes.parse().expect("a size"));
     let limit = Duration::from_millis(limit.parse().expect("milliseconds"));
-    let job = |name: &str| Job::processes(rank, pes, Rendezvous::name(name).timeout(limit));
+    let job = |place: &str| Job::processes(rank, pes, rendezvous(place).timeout(limit));
     let result = match *program {
         ["suite", count, first, end] => suite(job(name), pes, [count, first, end]),
         ["sums"] => job(name).run(sums).map(|sums| println!("sum {}", sums[rank])),
-        ["forks"] => fork_all(name, pes),
+        ["forks"] => fork_all(&rendezvous(name), pes),
+        ["forks", "pipe"] => {
+            let (pipe, _other_end) = io::pipe().expect("a pipe");
+            fork_all(&Rendezvous::descriptor(pipe.as_raw_fd()), pes)
+        }
         ["files", folder] => files(PathBuf::from(folder), rank, pes),
         ["again", times] => {
             let times: u32 = times.parse().expect("a number");
@@ -67,6 +73,14 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
             println!("{error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn rendezvous(place: &str) -> Rendezvous {
+    match place.parse::<SocketAddr>() {
+        _ if place == INHERITED => Rendezvous::descriptor(io::stdin().as_raw_fd()),
+        Ok(_) => Rendezvous::address(place),
+        Err(_) => Rendezvous::name(place),
     }
 }
 
@@ -106,7 +120,7 @@ fn sums(pe: &Pe) -> Result<u32> {
     Ok(sum)
 }
 
-fn fork_all(name: &str, pes: usize) -> Result<()> {
+fn fork_all(rendezvous: &Rendezvous, pes: usize) -> Result<()> {
     let (mut own, mut others) = (Rank(0), Vec::new());
     for rank in 1..pes {
         match children::fork() {
@@ -117,7 +131,7 @@ fn fork_all(name: &str, pes: usize) -> Result<()> {
             child => others.push(child),
         }
     }
-    let ended = Job::processes(own, pes, Rendezvous::name(name).timeout(LONG)).run(sums);
+    let ended = Job::processes(own, pes, rendezvous.clone().timeout(LONG)).run(sums);
     if own != Rank(0) {
         children::end(ended.is_ok());
     }

@@ -3,6 +3,7 @@
 use std::{
     env, fs,
     io::Read as _,
+    net::{SocketAddr, SocketAddrV4},
     process::{self, Child, ChildStdin, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
@@ -12,9 +13,13 @@ use std::{
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 
-/// The argument after which a process finds its rank, the size and the name of its job, the limit
-/// of the rendezvous in milliseconds, and its program.
+/// The argument after which a process finds its rank, the size of its job, its place, the limit of
+/// the rendezvous in milliseconds, and its program. The place is a name, an address, or
+/// [`INHERITED`].
 pub(super) const MEETS: &str = "meets";
+
+/// The place of the processes with the same standard input.
+pub(super) const INHERITED: &str = "inherited";
 
 /// The limit of the rendezvous of processes that all come.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -45,16 +50,28 @@ pub(super) fn new_name() -> String {
     format!("test-{}-{}", process::id(), NEXT.fetch_add(1, Relaxed))
 }
 
-/// Returns the command of PE `rank` of a job that has a name.
+/// Returns an address that no other job has: each program has its own of this machine.
+pub(super) fn new_address() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(20_000);
+    let [_, high, middle, low] = process::id().to_be_bytes();
+    format!("127.{}.{middle}.{low}:{}", high | 64, NEXT.fetch_add(1, Relaxed))
+}
+
+/// Returns a new place of each kind to which processes connect.
+pub(super) fn new_places() -> [String; 2] {
+    [new_name(), new_address()]
+}
+
+/// Returns the command of PE `rank` of a job that meets at a place.
 pub(super) fn command(
-    name: &str,
+    place: &str,
     [rank, pes]: [u32; 2],
     limit: Duration,
     program: &[&str],
 ) -> Command {
     let mut command = Command::new(env::current_exe().expect("this program"));
     let limit = limit.as_millis().to_string();
-    command.args([MEETS, &rank.to_string(), &pes.to_string(), name, &limit]).args(program);
+    command.args([MEETS, &rank.to_string(), &pes.to_string(), place, &limit]).args(program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -64,18 +81,22 @@ pub(super) fn spawn(mut command: Command) -> Running {
 }
 
 pub(super) fn start(
-    name: &str,
+    place: &str,
     rank_and_size: [u32; 2],
     limit: Duration,
     program: &[&str],
 ) -> Running {
-    spawn(command(name, rank_and_size, limit, program))
+    spawn(command(place, rank_and_size, limit, program))
 }
 
 /// Runs all processes of a job that has a new name.
 pub(super) fn start_all(pes: u32, program: &[&str]) -> Vec<Ended> {
-    let name = new_name();
-    let all: Vec<Running> = (0..pes).map(|rank| start(&name, [rank, pes], LONG, program)).collect();
+    start_all_at(&new_name(), pes, program)
+}
+
+/// Runs all processes of a job that meets at a place.
+pub(super) fn start_all_at(place: &str, pes: u32, program: &[&str]) -> Vec<Ended> {
+    let all: Vec<Running> = (0..pes).map(|rank| start(place, [rank, pes], LONG, program)).collect();
     all.into_iter().map(Running::ended).collect()
 }
 
@@ -87,16 +108,26 @@ pub(super) fn all_work(all: &[Ended], part: &str) -> Result<(), Failed> {
     }
 }
 
-/// Returns whether a process has the name of a job.
-pub(super) fn is_taken(name: &str) -> bool {
+/// Returns whether a process has the place of a job.
+pub(super) fn is_taken(place: &str) -> bool {
+    if let Ok(SocketAddr::V4(address)) = place.parse() {
+        return is_listening(address);
+    }
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    sockets.lines().any(|line| line.ends_with(&format!("@consort/{name}")))
+    sockets.lines().any(|line| line.ends_with(&format!("@consort/{place}")))
 }
 
-pub(super) fn wait_until_taken(name: &str) {
+fn is_listening(address: SocketAddrV4) -> bool {
+    let connections = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let ip = u32::from_ne_bytes(address.ip().octets());
+    let listens = format!(" {ip:08X}:{:04X} 00000000:0000 0A ", address.port());
+    connections.contains(&listens)
+}
+
+pub(super) fn wait_until_taken(place: &str) {
     let begun = Instant::now();
-    while !is_taken(name) {
-        assert!(begun.elapsed() < SOON, "nobody takes the name");
+    while !is_taken(place) {
+        assert!(begun.elapsed() < SOON, "nobody takes the place");
         thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,14 +1,17 @@
 //! The ways in which processes that meet are started, and what they then do.
 
 use std::{
-    env, fs,
+    env, fs, io,
     process::{self, Command},
 };
 
 use consort_sandbox::seeds;
 use libtest_mimic::{Failed, Trial};
 
-use super::running::{Ended, LONG, Running, all_work, command, new_name, spawn, start, start_all};
+use super::running::{
+    Ended, INHERITED, LONG, Running, all_work, command, new_address, new_name, new_places, spawn,
+    start, start_all, start_all_at,
+};
 use crate::public::programs;
 
 /// The suite by numbers of PEs, with numbers of cases.
@@ -27,9 +30,14 @@ pub(super) fn tests() -> Vec<Trial> {
     let others = [
         Trial::test("meeting::processes_of_a_shell", processes_of_a_shell),
         Trial::test("meeting::processes_of_fork", processes_of_fork),
+        Trial::test("meeting::processes_that_inherit_a_file", processes_that_inherit_a_file),
+        Trial::test("meeting::processes_that_know_an_address", processes_that_know_an_address),
         Trial::test("meeting::processes_that_exchange_files", processes_that_exchange_files),
-        Trial::test("meeting::name_is_free_after_each_job", name_is_free_after_each_job),
-        Trial::test("meeting::name_is_free_while_a_child_lives", name_is_free_while_a_child_lives),
+        Trial::test("meeting::place_is_free_after_each_job", place_is_free_after_each_job),
+        Trial::test(
+            "meeting::place_is_free_while_a_child_lives",
+            place_is_free_while_a_child_lives,
+        ),
         Trial::test("meeting::forked_child_is_not_a_pe", forked_child_is_not_a_pe),
         Trial::test("meeting::threads_join", threads_join),
         Trial::test("meeting::processes_of_torchrun", processes_of_torchrun),
@@ -58,6 +66,27 @@ fn processes_of_fork() -> Result<(), Failed> {
     all_work(&[forking.ended()], "sum 3")
 }
 
+/// The processes have the same pipe: their parent forks them, or starts programs.
+fn processes_that_inherit_a_file() -> Result<(), Failed> {
+    let forking = start("-", [0, 3], LONG, &["forks", "pipe"]);
+    all_work(&[forking.ended()], "sum 3")?;
+    let pipes = [io::pipe()?, io::pipe()?];
+    // The processes of two jobs at the same time.
+    let start = |number: u32| {
+        let mut command = command(INHERITED, [number / 2, 3], LONG, &["sums"]);
+        let (end, _) = &pipes[number as usize % 2];
+        command.stdin(end.try_clone()?);
+        Ok(spawn(command))
+    };
+    let all = (0..6).map(start).collect::<io::Result<Vec<Running>>>()?;
+    let all: Vec<Ended> = all.into_iter().map(Running::ended).collect();
+    all_work(&all, "sum 3")
+}
+
+fn processes_that_know_an_address() -> Result<(), Failed> {
+    all_work(&start_all_at(&new_address(), 3, &["sums"]), "sum 3")
+}
+
 /// The program's own exchange: each process writes files, and reads those of all.
 fn processes_that_exchange_files() -> Result<(), Failed> {
     let folder = env::temp_dir().join(new_name());
@@ -67,12 +96,14 @@ fn processes_that_exchange_files() -> Result<(), Failed> {
     all_work(&all, "sum 3")
 }
 
-fn name_is_free_after_each_job() -> Result<(), Failed> {
-    all_work(&start_all(3, &["again", "30"]), "done")
+fn place_is_free_after_each_job() -> Result<(), Failed> {
+    let places = new_places();
+    places.iter().try_for_each(|place| all_work(&start_all_at(place, 3, &["again", "30"]), "done"))
 }
 
-fn name_is_free_while_a_child_lives() -> Result<(), Failed> {
-    all_work(&[start(&new_name(), [0, 1], LONG, &["leaves"]).ended()], "done")
+fn place_is_free_while_a_child_lives() -> Result<(), Failed> {
+    let all = new_places().map(|place| start(&place, [0, 1], LONG, &["leaves"]).ended());
+    all_work(&all, "done")
 }
 
 fn forked_child_is_not_a_pe() -> Result<(), Failed> {
