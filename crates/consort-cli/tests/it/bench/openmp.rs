@@ -154,26 +154,36 @@ fn missing_openmp_collective_is_reported_on_request() {
 }
 
 /// With the compilers in `PATH`. If they support OpenMP there are rows for it, and else the reason.
+/// On a machine that is busy with other tests a launch may be killed because it takes too long.
 #[test]
 fn collectives_are_timed_with_openmp() {
     let path = env::var_os("PATH").unwrap_or_default();
     for what in ["barrier", "collective reduce --bytes 8,4k", "collective all_reduce --bytes 8,4k"]
     {
+        let sizes = if what == "barrier" { 1 } else { 2 };
         for pes in [2, 16] {
             let line = format!("bench {what} --pes {pes} --budget 0 --json --peers libgomp,libomp");
-            let figures = objects(&printed(&path, &line));
-            for library in ["libgomp", "libomp"] {
-                let of = |waiting: &str| {
-                    let peer = format!("{library} {waiting}");
-                    let begins =
-                        |one: &&Value| one["peer"].as_str().is_some_and(|it| it.starts_with(&peer));
-                    figures.iter().filter(begins).filter(|one| one["median_ns"].is_number()).count()
-                };
-                let sizes = if what == "barrier" { 1 } else { 2 };
-                let is_absent = figures.iter().any(|figure| figure["peer"] == library);
-                let are_there = of("active") >= sizes && of("passive") >= sizes;
-                assert!(is_absent != are_there, "{line}: {figures:?}");
-            }
+            // Each library is either absent or has times for each way to wait and each size.
+            let is_complete = |figures: &[Value]| {
+                ["libgomp", "libomp"].iter().all(|library| {
+                    let timed = |waiting: &str| {
+                        let peer = format!("{library} {waiting}");
+                        let is_of = |one: &Value| {
+                            one["peer"].as_str().is_some_and(|it| it.starts_with(&peer))
+                        };
+                        let times = figures.iter().filter(|one| one["median_ns"].is_number());
+                        times.filter(|one| is_of(one)).count() >= sizes
+                    };
+                    let is_absent = figures.iter().any(|one| one["peer"] == *library);
+                    is_absent != (timed("active") && timed("passive"))
+                })
+            };
+            let mut figures = Vec::new();
+            let is_found = (0..5).any(|_| {
+                figures = objects(&printed(&path, &line));
+                is_complete(&figures)
+            });
+            assert!(is_found, "{line}: {figures:?}");
         }
     }
 }
