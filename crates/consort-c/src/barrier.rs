@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use consort::{Barrier, BarrierWaitResult};
+use consort_machine::sync::asymmetric;
 
 use crate::{
     arguments::{count, destroy, give, limit, object},
@@ -18,7 +19,11 @@ pub unsafe extern "C" fn consort_barrier_create(
     threads: c_int,
     barrier: *mut *mut Barrier,
 ) -> c_int {
-    let make = || Ok(Some(Barrier::new(count("threads", threads, MOST_THREADS)?)));
+    let make = || {
+        // The first thread that sleeps at the barrier would have to do it.
+        asymmetric::prepare();
+        Ok(Some(Barrier::new(count("threads", threads, MOST_THREADS)?)))
+    };
     // SAFETY: guaranteed by the caller.
     status_of("consort_barrier_create", || unsafe { give(barrier, "barrier", make) })
 }

@@ -128,6 +128,11 @@ fn barriers_and_teams_work_in_c() {
 }
 
 #[test]
+fn creating_a_barrier_registers_a_process_with_one_thread() {
+    works("gcc", &["-std=gnu11"], "fences.c");
+}
+
+#[test]
 fn pools_run_regions() {
     works("gcc", &["-std=c11", "-pthread"], "pools.c");
 }

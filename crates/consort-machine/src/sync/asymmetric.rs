@@ -40,6 +40,13 @@ fn on_others(scope: Scope) -> bool {
     }
 }
 
+/// Prepares fences within this process if the process has one thread yet. Otherwise the first such
+/// fence takes some 20 milliseconds.
+pub fn prepare() {
+    #[cfg(not(loom))]
+    crate::system::fence::register_early();
+}
+
 /// Registers this process, so that threads of other processes can make its threads fence.
 pub fn take_part() {
     #[cfg(not(loom))]

@@ -96,6 +96,9 @@ impl JobMemory {
     /// # Errors
     /// When the system provides no memory; likewise in all functions below.
     pub fn reserve(config: Config, own: Option<Rank>) -> Result<Self, HeapError> {
+        if !config.senders_fence() {
+            asymmetric::prepare();
+        }
         let form = SegmentForm::of(&config, false)?;
         let refused = |reason| form::refused(&config, reason);
         form.ensure_room(&config, config.pes).map_err(refused)?;

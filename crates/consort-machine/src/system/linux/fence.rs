@@ -3,7 +3,11 @@
 
 #![expect(unsafe_code, reason = "makes system calls")]
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
+};
 
 /// A command of the system call `membarrier`, for which the C library has no function.
 type Command = libc::c_int;
@@ -57,6 +61,17 @@ fn is_here() -> bool {
         libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
     );
     FENCE.is_supported()
+}
+
+/// Registers for the fence of this process's threads if the process has one thread. That takes some
+/// microseconds. With more threads it takes some 20 milliseconds, because the system then waits for
+/// all processors.
+pub fn register_early() {
+    // A folder has a link for itself, one in its parent, and one in each folder in it.
+    let threads = fs::metadata("/proc/self/task").map(|folder| folder.nlink().saturating_sub(2));
+    if threads.is_ok_and(|threads| threads == 1) {
+        is_here();
+    }
 }
 
 /// Lets threads of other processes make this process's threads fence. Returns whether they can.
