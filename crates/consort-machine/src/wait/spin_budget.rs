@@ -11,8 +11,10 @@
 //! slice of milliseconds, and each poll takes time from the thread's own peers. So after one slow
 //! yield, the wait yields no more. After two such waits, the thread sleeps at once, as it would at
 //! a mutex. The longer that yield took, the longer the thread waits before it tries a yield again.
-//! So it loses only a small part of its time in such yields. A yield may also be slow because it
-//! let peers compute. Such a yield loses nothing, and is forgiven ([`Yields::yield_now`]).
+//! So it loses only a small part of its time in such yields. If the system shows earlier that no
+//! other thread runs any more, the thread tries a yield at once ([`Yields::are_over`]). A yield may
+//! also be slow because it let peers compute. Such a yield loses nothing, and is forgiven
+//! ([`Yields::yield_now`]).
 
 use std::{
     thread,
@@ -95,6 +97,8 @@ pub struct SpinBudget {
     pause: u16,
     /// When the last of these waits ended, in milliseconds.
     struck: u32,
+    /// How often the thread has looked since then whether others still compete with it.
+    looks: u8,
 }
 
 /// The yields of one wait.
@@ -113,7 +117,7 @@ pub struct Yields {
 impl SpinBudget {
     /// Returns the budget of the first wait.
     pub const fn new(fits: bool) -> Self {
-        Self { fits, level: 0, strikes: 0, pause: 0, struck: 0 }
+        Self { fits, level: 0, strikes: 0, pause: 0, struck: 0, looks: 0 }
     }
 
     /// Returns the budget of a thread that is not a PE and has no core to itself.
@@ -123,16 +127,16 @@ impl SpinBudget {
 
     /// Packs everything except `fits` into one word.
     pub fn word(self) -> u64 {
-        let Self { level, strikes, pause, struck, .. } = self;
-        let low = u64::from(pause) << 16 | u64::from(strikes) << 8 | u64::from(level);
-        u64::from(struck) << 32 | low
+        let Self { fits: _, level, strikes, pause, struck, looks } = self;
+        let counts = u64::from(looks) << 12 | u64::from(strikes) << 8 | u64::from(level);
+        u64::from(struck) << 32 | u64::from(pause) << 16 | counts
     }
 
     /// Unpacks a word made by [`Self::word`].
     pub fn of_word(fits: bool, word: u64) -> Self {
-        let [level, strikes, low, high, struck @ ..] = word.to_le_bytes();
+        let [level, counts, low, high, struck @ ..] = word.to_le_bytes();
         let (pause, struck) = (u16::from_le_bytes([low, high]), u32::from_le_bytes(struck));
-        Self { fits, level, strikes, pause, struck }
+        Self { fits, level, strikes: counts & 15, pause, struck, looks: counts >> 4 }
     }
 
     fn limits(self) -> Level {
@@ -148,6 +152,12 @@ impl SpinBudget {
     /// Returns whether the thread sleeps instead of yielding.
     fn avoids_yields(self) -> bool {
         self.strikes >= STRIKES && now_ms().wrapping_sub(self.struck) < u32::from(self.pause)
+    }
+
+    /// Returns whether it is time to look whether others still compete with the thread. The times
+    /// between two looks double, so the looks cost little.
+    fn is_look_due(self) -> bool {
+        u128::from(now_ms().wrapping_sub(self.struck)) >= RETRIALS[0] << self.looks
     }
 }
 
@@ -169,8 +179,15 @@ impl Yields {
         self.begun.elapsed()
     }
 
-    /// Returns whether it is time to sleep, after the wait has lasted for `waited`.
-    pub fn are_over(&self, waited: Duration) -> bool {
+    /// Returns whether it is time to sleep, after the wait has lasted for `waited`. If the thread
+    /// avoids yields, this asks now and then whether `others_compete` still, and ends that if not.
+    pub fn are_over(&mut self, waited: Duration, others_compete: impl FnOnce() -> bool) -> bool {
+        if self.budget.avoids_yields() && self.budget.is_look_due() {
+            self.budget.looks += 1;
+            if !others_compete() {
+                self.budget.strikes = 0;
+            }
+        }
         let Self { budget, yields, contended, forgiven, .. } = *self;
         let long = if budget.fits {
             waited >= Duration::from_micros(budget.limits().micros)
@@ -239,6 +256,7 @@ impl Yields {
                     strikes: (budget.strikes + 1).min(STRIKES),
                     pause: u16::try_from(pause).unwrap_or(u16::MAX),
                     struck: now_ms(),
+                    looks: 0,
                     ..budget
                 }
             }
@@ -282,7 +300,7 @@ mod tests {
             assert!(!after(after(once, false, false), true, true).avoids_yields());
             let mut twice = after(once, true, true);
             assert!(twice.avoids_yields());
-            assert!(Yields::new(twice).are_over(Duration::ZERO));
+            assert!(Yields::new(twice).are_over(Duration::ZERO, || true));
             // A wait without a yield says nothing about the core.
             let silent = Yields { slept: true, ..Yields::new(twice) }.next_budget();
             assert!(silent.avoids_yields());
@@ -298,6 +316,29 @@ mod tests {
     }
 
     #[test]
+    fn thread_yields_again_once_nobody_competes() {
+        let struck = SpinBudget { strikes: STRIKES, pause: 512, ..SpinBudget::new(true) };
+        let after = |ms, looks| later(SpinBudget { struck: now_ms(), looks, ..struck }, ms);
+        let asks = |budget, others_compete| {
+            let (mut yields, mut asked) = (Yields::new(budget), false);
+            let are_over = yields.are_over(Duration::ZERO, || {
+                asked = true;
+                others_compete
+            });
+            (asked, are_over, SpinBudget::of_word(true, yields.next_budget().word()))
+        };
+        for (ms, looks, is_due) in [(0, 0, false), (5, 0, true), (5, 1, false), (9, 1, true)] {
+            let (asked, are_over, next) = asks(after(ms, looks), true);
+            assert_eq!((asked, are_over), (is_due, true), "{ms} ms, {looks} looks");
+            assert!(next.avoids_yields() && next.looks == looks + u8::from(is_due));
+        }
+        let (asked, are_over, next) = asks(after(5, 0), false);
+        assert!(asked && !are_over && !next.avoids_yields());
+        let mut yields = Yields::new(SpinBudget::new(true));
+        yields.are_over(Duration::ZERO, || panic!("nobody asks a thread that yields"));
+    }
+
+    #[test]
     fn long_yield_that_let_peers_run_is_forgiven() {
         let after = |fits, took, others_compete: bool| {
             let mut yields = Yields::new(SpinBudget::new(fits));
@@ -307,9 +348,9 @@ mod tests {
         for (fits, others_compete, contended) in
             [(false, true, true), (false, false, false), (true, false, true)]
         {
-            let yields = after(fits, BUSY, others_compete);
+            let mut yields = after(fits, BUSY, others_compete);
             assert_eq!(yields.are_contended(), contended, "{fits}, {others_compete}");
-            assert_eq!(yields.are_over(Duration::ZERO), contended);
+            assert_eq!(yields.are_over(Duration::ZERO, || true), contended);
             let changes = yields.next_budget().word() != SpinBudget::new(fits).word();
             assert_eq!(changes, contended);
         }
@@ -321,10 +362,10 @@ mod tests {
     fn wait_with_many_forgiven_yields_sleeps() {
         let mut yields = Yields::new(SpinBudget::new(false));
         for _ in 0..MOST_FORGIVEN {
-            assert!(!yields.are_over(Duration::ZERO));
+            assert!(!yields.are_over(Duration::ZERO, || true));
             yields.note_yield(BUSY, || false);
         }
-        assert!(yields.are_over(Duration::ZERO));
+        assert!(yields.are_over(Duration::ZERO, || true));
         assert!(!yields.next_budget().avoids_yields());
     }
 

@@ -249,24 +249,20 @@ impl Backoff<'_> {
         let waited = self.paused.get_or_insert_with(yields).waited();
         self.run_checks(waited);
         self.expire(waited);
-        match (config.waiting, &mut self.paused) {
-            (Waiting::SpinYieldPark, Some(yields))
-                if should_sleep(self.endpoint, yields, waited) =>
-            {
-                self.announce_or_sleep(waited);
-                0
-            }
-            (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
-                let Endpoint { job, pe, .. } = self.endpoint;
-                let others_compete = || job.parking_slot(pe.rank).has_competitors();
-                self.waits.note_yield(yields.yield_now(others_compete));
-                if yields.are_contended() {
-                    self.endpoint.leave_shared_processor();
-                }
-                if config.fits() { POLLS_PER_YIELD } else { 0 }
-            }
-            _ => POLLS_PER_YIELD,
+        let Some(yields) = self.paused.as_mut().filter(|_| config.waiting != Waiting::Spin) else {
+            return POLLS_PER_YIELD;
+        };
+        if config.waiting == Waiting::SpinYieldPark && should_sleep(self.endpoint, yields, waited) {
+            self.announce_or_sleep(waited);
+            return 0;
         }
+        let Endpoint { job, pe, .. } = self.endpoint;
+        let others_compete = || job.parking_slot(pe.rank).has_competitors();
+        self.waits.note_yield(yields.yield_now(others_compete));
+        if yields.are_contended() {
+            self.endpoint.leave_shared_processor();
+        }
+        if config.fits() { POLLS_PER_YIELD } else { 0 }
     }
 
     /// Announces a sleep, or sleeps if it has already been announced.
@@ -304,9 +300,10 @@ impl Endpoint {
 
 /// Returns whether it is time to sleep. A wait for far PEs keeps yielding, regardless of earlier
 /// waits, because their packets wake no thread. A call may have many such waits.
-fn should_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
-    match endpoint.job.silence() {
-        None => yields.are_over(waited),
+fn should_sleep(endpoint: &Endpoint, yields: &mut Yields, waited: Duration) -> bool {
+    let Endpoint { job, pe, .. } = endpoint;
+    match job.silence() {
+        None => yields.are_over(waited, || job.parking_slot(pe.rank).has_competitors()),
         Some(silence) => waited.min(silence) >= FAR_YIELDS,
     }
 }

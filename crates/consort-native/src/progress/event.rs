@@ -76,7 +76,7 @@ impl<'p> ParkingSlot<'p> {
             if left.is_zero() {
                 return (None, yields.next_budget());
             }
-            if yields.are_over(waited) {
+            if yields.are_over(waited, || self.has_competitors()) {
                 let _entered = enter();
                 let sleeper = self.announce();
                 if let Some(value) = test() {
