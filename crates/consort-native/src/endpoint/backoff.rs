@@ -9,7 +9,6 @@ use std::{
 };
 
 use super::{
-    POLLS_PER_PROGRESS,
     identity::{Endpoint, Pe},
     wait_counts::Waits,
 };
@@ -26,6 +25,9 @@ use consort_machine::wait::{
 
 /// How long a wait in a job with far PEs yields without receiving anything before it sleeps.
 const FAR_YIELDS: Duration = Duration::from_millis(1);
+
+/// The number of polls of a wait between two polls of the operations, if there are any.
+const POLLS_PER_PROGRESS: u32 = 32;
 
 /// The number of polls between two looks for packets of far PEs. A packet most likely brings what
 /// the wait is for.
@@ -293,6 +295,19 @@ impl Backoff<'_> {
 }
 
 impl Endpoint {
+    /// Returns the number of polls before the first pause of a wait. It is small if there are
+    /// operations, because a pause polls them.
+    #[inline(always)]
+    pub(super) fn polls(&self) -> u32 {
+        let Pe { engine, budget, .. } = &*self.pe;
+        let polls = budget.get().polls();
+        match () {
+            () if engine.is_idle() => polls,
+            () if self.job.has_far() => 0, // the first pause sends packets
+            () => POLLS_PER_PROGRESS.min(polls),
+        }
+    }
+
     fn leave_shared_processor(&self) {
         self.job.leave_shared_processor(self.pe.rank, self.calls(), &self.pe.moves);
     }

@@ -16,6 +16,3 @@ mod placement;
 mod progress;
 pub(crate) mod wait_counts;
 mod waits;
-
-/// The number of polls of a wait between two polls of the operations, if there are any.
-const POLLS_PER_PROGRESS: u32 = 32;

@@ -10,11 +10,7 @@ use std::{
 
 use consort_fabric::{Op, Poisoned, Until};
 
-use super::{
-    POLLS_PER_PROGRESS,
-    backoff::Backoff,
-    identity::{Endpoint, Pe},
-};
+use super::{backoff::Backoff, identity::Endpoint};
 use crate::{
     call::view::CallView,
     heap::word::{HeapWord, Width},
@@ -100,19 +96,6 @@ impl Endpoint {
         let future = self.test_or_over(&is_over, test);
         let backoff = || Backoff::new(self, Some(number)).for_operations().within(limit, &is_over);
         block_on(future, &Unwatched, || 1, backoff)
-    }
-
-    /// Returns the number of polls before the first pause of a wait. It is small if there are
-    /// operations, because a pause polls them.
-    #[inline(always)]
-    pub(super) fn polls(&self) -> u32 {
-        let Pe { engine, budget, .. } = &*self.pe;
-        let polls = budget.get().polls();
-        match () {
-            () if engine.is_idle() => polls,
-            () if self.job.has_far() => 0, // the first pause sends packets
-            () => POLLS_PER_PROGRESS.min(polls),
-        }
     }
 
     /// Waits until a word of this PE's heap satisfies `until`, and returns it. Returns `None` after
