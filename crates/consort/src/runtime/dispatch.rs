@@ -72,12 +72,8 @@ impl Hold {
     /// Makes the call. If it begins a quarter of the window, settles credits first.
     #[inline(always)]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>, site: Site) -> Result<()> {
-        self.ensure_alive()?;
-        let _inside = self.go_inside()?;
-        if self.endpoint.job().is_poisoned() {
-            return Err(Error::of_job(self.endpoint.job()));
-        }
-        self.turn_if_due()?;
+        let inside = self.enter()?;
+        self.make_room(&inside)?;
         match ready.call(&self.endpoint, &self.synchronized, operands, site) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),

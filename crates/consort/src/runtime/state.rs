@@ -124,12 +124,11 @@ impl State {
     /// Begins a nonblocking call within a call, once the window has room for it.
     pub(super) fn begin(
         &self,
-        _: &Inside<'_>,
+        inside: &Inside<'_>,
         ready: &dyn Ready,
         site: Site,
     ) -> Result<StartedCall> {
-        self.ensure_sound()?;
-        self.turn_if_due()?;
+        self.make_room(inside)?;
         let call = ready.begin(&self.endpoint, site)?;
         self.started.set(true);
         Ok(call)
@@ -292,8 +291,10 @@ impl State {
         if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
 
+    /// Waits until the window has room for another call. Fails once the job has failed.
     #[inline(always)]
-    pub(super) fn turn_if_due(&self) -> Result<()> {
+    pub(super) fn make_room(&self, _: &Inside<'_>) -> Result<()> {
+        self.ensure_sound()?;
         if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
