@@ -14,13 +14,13 @@ use super::{Summary, TAIL, launches, median};
 /// Whether the new way is faster, by its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It is faster: the whole interval is above 1.
+    /// It is faster: the whole interval is above 1, and the ratio is above the band around 1.
     Faster,
-    /// It is slower: the whole interval is below 1.
+    /// It is slower: the whole interval is below 1, and the ratio is below that band.
     Slower,
     /// It is as fast as the old one: the whole interval is within a band around 1.
     Same,
-    /// The interval is too wide to tell.
+    /// The interval is too wide to tell, or the difference is too small to matter.
     Undecided,
 }
 
@@ -82,11 +82,12 @@ impl Gain {
     /// such as 0.05, count as the same.
     #[must_use]
     pub fn verdict(&self, band: f64) -> Verdict {
-        let (low, high) = self.ci95;
+        let Self { ratio, ci95: (low, high) } = *self;
+        let (least, most) = (1.0 / (1.0 + band), 1.0 + band);
         match () {
-            () if low >= 1.0 / (1.0 + band) && high <= 1.0 + band => Verdict::Same,
-            () if low > 1.0 => Verdict::Faster,
-            () if high < 1.0 => Verdict::Slower,
+            () if low >= least && high <= most => Verdict::Same,
+            () if low > 1.0 && ratio > most => Verdict::Faster,
+            () if high < 1.0 && ratio < least => Verdict::Slower,
             () => Verdict::Undecided,
         }
     }
@@ -171,12 +172,20 @@ mod tests {
 
     #[test]
     fn same_needs_an_interval_within_the_band() {
-        let verdict = |low, high| Gain { ratio: 1.0, ci95: (low, high) }.verdict(0.05);
-        assert_eq!(verdict(0.96, 1.04), Verdict::Same);
-        assert_eq!(verdict(1.01, 1.04), Verdict::Same);
-        assert_eq!(verdict(0.96, 1.06), Verdict::Undecided);
-        assert_eq!(verdict(1.01, 1.06), Verdict::Faster);
-        assert_eq!(verdict(0.80, 0.99), Verdict::Slower);
+        let verdict = |ratio, low, high| Gain { ratio, ci95: (low, high) }.verdict(0.05);
+        assert_eq!(verdict(1.0, 0.96, 1.04), Verdict::Same);
+        assert_eq!(verdict(1.02, 1.01, 1.04), Verdict::Same);
+        assert_eq!(verdict(1.0, 0.96, 1.06), Verdict::Undecided);
+        assert_eq!(verdict(1.06, 1.01, 1.09), Verdict::Faster);
+        assert_eq!(verdict(0.90, 0.80, 0.99), Verdict::Slower);
+    }
+
+    /// If the machine has two states, the interval may begin at the ratio and end far from it.
+    #[test]
+    fn difference_within_the_band_is_undecided() {
+        let verdict = |ratio, low, high| Gain { ratio, ci95: (low, high) }.verdict(0.05);
+        assert_eq!(verdict(1.01, 1.01, 1.39), Verdict::Undecided);
+        assert_eq!(verdict(0.99, 0.72, 0.99), Verdict::Undecided);
     }
 
     #[test]

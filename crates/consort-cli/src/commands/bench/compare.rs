@@ -2,8 +2,9 @@
 //!
 //! Rows correspond if they have the same call and the same algorithm; Consort's choice is compared
 //! with its earlier choice. A ratio is the new time over the old one, or the old rate over the new
-//! one, so more than 1 is slower. The interval of the ratio determines the verdict. A row is
-//! undecided unless its whole interval is on one side of 1, or within the band of equal times.
+//! one, so more than 1 is slower. The ratio and its interval determine the verdict. A row is
+//! undecided unless its whole interval is on one side of 1 and its ratio outside of the band of
+//! equal times, or the whole interval is within the band.
 
 use std::{
     cell::RefCell,
@@ -459,9 +460,10 @@ impl Comparison {
         self.without.iter().for_each(|line| page.paragraph(line.clone()));
         page.paragraph(self.summary.clone());
         page.paragraph(format!(
-            "same: the whole interval of the ratio is within {:.0} %; faster, slower: it does not \
-             include 1; undecided: neither.",
-            100.0 * BAND
+            "same: the whole interval of the ratio is within {band:.0} %; faster, slower: it does \
+             not include 1, and the ratio differs from 1 by more than {band:.0} %; undecided: \
+             neither.",
+            band = 100.0 * BAND
         ));
     }
 }
