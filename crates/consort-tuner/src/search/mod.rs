@@ -14,7 +14,10 @@
 //! then waits for the cores, for at most a quarter of the budget in total, and launches again.
 //!
 //! The incumbent is the candidate that has served the query's calls so far. A final replaces it
-//! only if another candidate is clearly faster in the blocks of the final. The search keeps
+//! only if another candidate is clearly faster in the blocks of the final, and in no class of the
+//! transfer slower. So a candidate that was only measured near replaces nothing in wisdom that was
+//! won far. If the wisdom is then measured again without far blocks, that class is forgotten. The
+//! search keeps
 //! existing entries that were won at the same or a higher rigour. So it can be stopped at any time,
 //! and continues when it runs again.
 
@@ -418,7 +421,9 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     /// Keeps the results of finals that are over. A final with too few launches decides nothing: then
     /// the last heat gives the time of the incumbent, which stays the choice.
     fn conclude(&mut self, finals: Vec<FinalRace>) {
-        let seen = seen_classes(finals.iter().map(|last| &last.race));
+        let earlier = self.before.entries().filter(|entry| entry.is_measured());
+        let earlier = earlier.map(|entry| entry.class);
+        let seen = seen_classes(finals.iter().map(|last| &last.race), earlier);
         for FinalRace { query, incumbent, race, heat, near, .. } in finals {
             self.settled_count += 1;
             let rigour = self.search.rigour;

@@ -33,13 +33,15 @@ pub(super) enum Noise {
     Drift,
     /// Cores are near or far for a third of a second each.
     Bimodal,
+    /// Cores are far in one tune, near in the next, and far in the third.
+    Moved,
     /// Other processes take a core for milliseconds.
     Bursts,
     /// One core is slow for a third of the time. Candidates depend on it differently.
     SlowCore,
     /// A recording of a busy machine.
     Recorded,
-    /// All of them except the recording.
+    /// All of them except `Moved` and the recording.
     Everything,
 }
 
@@ -47,7 +49,9 @@ impl Noise {
     /// Returns the classes of the transfer that occur.
     pub(super) fn classes(self) -> &'static [TransferClass] {
         match self {
-            Self::Bimodal | Self::Everything => &[TransferClass::Near, TransferClass::Far],
+            Self::Bimodal | Self::Moved | Self::Everything => {
+                &[TransferClass::Near, TransferClass::Far]
+            }
             _ => &[TransferClass::Far],
         }
     }
@@ -83,6 +87,8 @@ impl Toggle {
 #[derive(Debug)]
 pub(super) struct Machine {
     noise: Noise,
+    /// The number of tunes before.
+    pub(super) tune: usize,
     state: u64,
     now_ns: f64,
     near: Toggle,
@@ -97,6 +103,7 @@ impl Machine {
     pub(super) fn new(noise: Noise, seed: u64) -> Self {
         Self {
             noise,
+            tune: 0,
             state: seed,
             now_ns: 0.0,
             near: Toggle::new(300.0, 300.0),
@@ -132,8 +139,11 @@ impl Machine {
     }
 
     fn class(&mut self) -> TransferClass {
-        let can_be_near = self.noise.has(Noise::Bimodal);
-        match can_be_near && self.near.at(self.now_ns, &mut self.state) {
+        let is_near = match self.noise {
+            Noise::Moved => self.tune % 2 == 1,
+            noise => noise.has(Noise::Bimodal) && self.near.at(self.now_ns, &mut self.state),
+        };
+        match is_near {
             true => TransferClass::Near,
             false => TransferClass::Far,
         }

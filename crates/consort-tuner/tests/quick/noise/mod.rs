@@ -97,6 +97,7 @@ fn tuned(noise: Noise) -> Account {
         let mut machine = Machine::new(noise, seed);
         let mut wisdom = Wisdom::new(Identity::new("noisy", &machine));
         for tune in 0..TUNES {
+            machine.tune = tune;
             let choices = |wisdom: &Wisdom, machine: &Machine| -> Vec<Candidate> {
                 queries.iter().map(|query| choice(machine, wisdom, query)).collect()
             };
@@ -122,10 +123,12 @@ fn tuned(noise: Noise) -> Account {
 
 /// The limits for each kind of noise: the number of choices that are worse than before, of those
 /// worse in a class of the transfer, the share of wrong choices, and the mean regret.
-const LIMITS: [(Noise, usize, usize, f64, f64); 7] = [
+const LIMITS: [(Noise, usize, usize, f64, f64); 8] = [
     (Noise::Quiet, 0, 0, 0.0, 0.0011),
     (Noise::Drift, 0, 0, 0.0, 0.0011),
     (Noise::Bimodal, 1, 1, 0.041, 0.021),
+    // The first tune sees one class only.
+    (Noise::Moved, 44, 44, 0.039, 0.022),
     (Noise::Bursts, 0, 0, 0.0, 0.0022),
     (Noise::SlowCore, 4, 4, 0.0033, 0.001),
     // Many queries keep the model's choice, because the time does not suffice for their finals.
