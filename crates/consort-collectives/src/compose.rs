@@ -85,7 +85,7 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
 pub(crate) fn default_candidate(collective: Collective) -> Candidate {
     match collective {
         Collective::AllGather => Candidate::new("bruck").with("radix", 2),
-        Collective::AllReduce => Candidate::new("recursive_doubling"),
+        Collective::AllReduce => Candidate::new("recursive_doubling").with("radix", 2),
         Collective::AllToAll | Collective::ReduceScatter => Candidate::new("pairwise"),
         Collective::Barrier => Candidate::new("dissemination").with("radix", 2),
         _ => Candidate::new("knomial").with("radix", 2),

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// An algorithm and its parameters, by name: `knomial(radix=4)`. An algorithm composed of others
-/// also names those: `two_level(flat,recursive_doubling,knomial(radix=4))`.
+/// also names those: `two_level(flat,rabenseifner,knomial(radix=4))`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
     /// The algorithm's name in its collective's folder.

@@ -3,7 +3,7 @@
 //! Messages inside a node cost less than messages between nodes, and the PEs of a node share its
 //! connection. So one PE of each node, its *leader*, communicates for it: the PE at the same place
 //! on its node as the root on the root's node, or the first PE. The candidate names the parts'
-//! algorithms, as in `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the default
+//! algorithms, as in `two_level(flat,rabenseifner,knomial(radix=4))`, or none for the default
 //! ones. Each part may be any algorithm of its collective, and runs unchanged over a fabric of its
 //! PEs (`Sub`). If all PEs share memory, nodes are the last-level caches.
 //!

@@ -192,7 +192,7 @@ impl Prediction<'_> {
         for (collective, candidate) in [
             (Collective::Broadcast, tree()),
             (Collective::Reduce, tree()),
-            (Collective::AllReduce, Candidate::new("recursive_doubling")),
+            (Collective::AllReduce, Candidate::new("recursive_doubling").with("radix", 2)),
         ] {
             let of_size = |&bytes| (call(collective, bytes), candidate.clone());
             calls.extend(self.sizes_bytes.iter().map(of_size));

@@ -234,9 +234,11 @@ fn two_levels_take_less_than_one() {
         }
         let simulation = Simulation::on(machine, 1024);
         let ends_ns = |candidate| ends_ns(Collective::AllReduce, candidate, &simulation, 1024, 8);
-        let flat = ["recursive_doubling", "knomial(radix=2)", "knomial(radix=4)"].map(ends_ns);
+        let flat =
+            ["recursive_doubling(radix=2)", "knomial(radix=2)", "knomial(radix=4)"].map(ends_ns);
         let flat_ns = flat.into_iter().fold(f64::INFINITY, f64::min);
-        let levels_ns = ends_ns("two_level(knomial(radix=2),recursive_doubling,knomial(radix=2))");
+        let levels_ns =
+            ends_ns("two_level(knomial(radix=2),recursive_doubling(radix=2),knomial(radix=2))");
         assert!(levels_ns * at_least < flat_ns, "{placement:?}: {levels_ns} and {flat_ns} ns");
     }
 }
