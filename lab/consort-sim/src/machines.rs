@@ -41,12 +41,14 @@ use reading::{Flaw, line_at, offset_of};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
 /// The machines whose descriptions are part of the library, with their files.
-const SHIPPED: [(&str, &str); 12] = [
+const SHIPPED: [(&str, &str); 14] = [
     ("barcelona-x8", include_str!("../machines/barcelona-x8.toml")),
     ("bluegene-p", include_str!("../machines/bluegene-p.toml")),
     ("cluster", include_str!("../machines/cluster.toml")),
     ("clovertown-x2", include_str!("../machines/clovertown-x2.toml")),
     ("cray-xt4", include_str!("../machines/cray-xt4.toml")),
+    ("epyc-9654-x2", include_str!("../machines/epyc-9654-x2.toml")),
+    ("graviton4", include_str!("../machines/graviton4.toml")),
     ("niagara2-x4", include_str!("../machines/niagara2-x4.toml")),
     ("opteron-6176-x4", include_str!("../machines/opteron-6176-x4.toml")),
     ("ranger", include_str!("../machines/ranger.toml")),

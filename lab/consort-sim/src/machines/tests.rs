@@ -78,6 +78,8 @@ fn every_shipped_description_is_read() {
         ("cluster", 16384),
         ("clovertown-x2", 8),
         ("cray-xt4", 39168),
+        ("epyc-9654-x2", 192),
+        ("graviton4", 96),
         ("niagara2-x4", 256),
         ("opteron-6176-x4", 48),
         ("ranger", 62976),
