@@ -36,7 +36,7 @@ pub mod usage;
 pub mod wait;
 
 pub use cores::Cores;
-pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
+pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, UniqueNumbers, Until, Word};
 #[cfg(not(loom))]
 pub use native::{NativeMachine, at_once, block_on, block_on_yielding};
 pub use panic::{Panic, discard, panic_reason};

@@ -6,7 +6,7 @@
 
 use consort_sync::{
     Delegate, Mutex,
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 use divan::{Bencher, black_box};
 
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(types = [Clh, Cna, Handoff, HybLock, Mcs, TestAndSet, Ticket])]
+#[divan::bench(types = [Clh, Cna, Handoff, Hapax, HybLock, Mcs, TestAndSet, Ticket])]
 fn mutex<L: RawLock + Default>(bencher: Bencher<'_, '_>) {
     let mutex = Mutex::with(L::default(), 0_u64);
     bencher.bench_local(|| *black_box(&mutex).lock() += 1);

@@ -11,11 +11,13 @@
 
 mod line;
 mod mailbox;
+mod unique;
 
 use std::{fmt::Debug, future::Future, sync::atomic::Ordering};
 
 pub use line::{Line, Pair, Word};
 pub use mailbox::Mailbox;
+pub use unique::UniqueNumbers;
 
 /// The panic message of a machine that does not exchange pairs.
 const NO_PAIRS: &str = "this machine exchanges no pairs of words";
@@ -87,6 +89,14 @@ pub unsafe trait Machine {
     fn take_line(&self) -> &'static Line;
     /// Returns a line obtained from [`Machine::take_line`]. Any thread may return it.
     fn give_line(&self, line: &'static Line);
+
+    /// Returns a number that is not 0, and that the machine returns only once.
+    fn unique(&self) -> u64;
+    /// Returns the word at which threads wait for each other by this [unique](Machine::unique)
+    /// number, in the object that `object` is a word of. It is 0 at first, and always the same for
+    /// the same arguments. Other objects and numbers may share it. It stays allocated as long as
+    /// the machine exists, so a thread may still use it when the object no longer exists.
+    fn waiting_word(&self, object: &Word, number: u64) -> &Word;
 
     /// Reads a word.
     fn load(&self, word: &Word, order: Ordering) -> impl Future<Output = u64>;

@@ -18,7 +18,7 @@ use crate::{
 use super::{
     monitor, pair, stream,
     threads::{mailbox, with_thread},
-    wait,
+    unique, wait,
 };
 
 /// Processor cycles of one spin hint, roughly.
@@ -102,8 +102,9 @@ fn mine() -> &'static Mailbox {
     with_thread(|state| state.thread()).1
 }
 
-// SAFETY: words are atomics, a line is kept by one thread or in the pool, numbers are given under a
-// lock, and a mailbox has one receiver, the thread with its number.
+// SAFETY: words are atomics, a line is kept by one thread or in the pool, threads get their numbers
+// under a lock, each block of unique numbers has one thread, and a mailbox has one receiver, the
+// thread with its number.
 unsafe impl Machine for NativeMachine {
     type Stop = Infallible;
 
@@ -130,6 +131,16 @@ unsafe impl Machine for NativeMachine {
     #[inline(always)]
     fn give_line(&self, line: &'static Line) {
         with_thread(|state| state.lines.give(line));
+    }
+
+    #[inline(always)]
+    fn unique(&self) -> u64 {
+        with_thread(|state| state.numbers.take(unique::next_block))
+    }
+
+    #[inline(always)]
+    fn waiting_word(&self, object: &Word, number: u64) -> &Word {
+        unique::word(object, number)
     }
 
     #[inline(always)]

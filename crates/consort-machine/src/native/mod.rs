@@ -6,6 +6,7 @@
 //! | `pair` | atomic exchange of two words, if the processor supports it |
 //! | `stream` | stores past the caches |
 //! | `threads` | thread numbers, and the mailbox and lines of each thread |
+//! | `unique` | unique numbers, and the words at which threads wait by them |
 //! | `monitor` | processor instructions that wait for a write to a line |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 
@@ -15,6 +16,7 @@ mod monitor;
 mod pair;
 mod stream;
 mod threads;
+mod unique;
 mod wait;
 
 pub use machine::NativeMachine;

@@ -4,7 +4,7 @@
 use std::{cell::Cell, sync::OnceLock};
 
 use crate::{
-    Line, Mailbox, Thread,
+    Line, Mailbox, Thread, UniqueNumbers,
     fork_safe::{Found, Mutex},
     limits::most_mappings,
     system::thread_exit::at_thread_exit,
@@ -48,6 +48,7 @@ pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
 pub(super) struct ThreadState {
     thread: Cell<Option<(Thread, &'static Mailbox)>>,
     pub(super) lines: Lines,
+    pub(super) numbers: UniqueNumbers,
     pub(super) budget: Cell<SpinBudget>,
     /// The address of the word that the last pending wait tested, and the time at which the wait
     /// ends regardless.
@@ -61,6 +62,7 @@ thread_local! {
         ThreadState {
             thread: Cell::new(None),
             lines: Lines::new(),
+            numbers: UniqueNumbers::new(),
             budget: Cell::new(SpinBudget::for_guest()),
             waits_for: Cell::new((0, None)),
             watches: Cell::new(false),

@@ -8,6 +8,7 @@
 //! | [`Mcs`] | first come, first served | each at its own line |
 //! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`Cna`] | first come, first served within a NUMA node, in turns of 63 | each at its own line |
+//! | [`Hapax`] | first come, first served | each at a word that few threads share |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
 //! [`QueuedRwLock`] is a reader-writer lock, [`QueuedSemaphore`] a semaphore, and [`WaitQueue`] the
@@ -21,6 +22,7 @@
 mod clh;
 mod cna;
 mod handoff;
+mod hapax;
 mod hyblock;
 mod mcs;
 mod queued_rw;
@@ -36,6 +38,7 @@ use consort_machine::Machine;
 pub use clh::Clh;
 pub use cna::Cna;
 pub use handoff::Handoff;
+pub use hapax::Hapax;
 pub use hyblock::HybLock;
 pub use mcs::Mcs;
 pub use queued_rw::{Access, QueuedRwLock};

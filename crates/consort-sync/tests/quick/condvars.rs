@@ -10,7 +10,7 @@ use std::{
 
 use consort_sync::{
     Condvar, Mutex, MutexGuard,
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -79,6 +79,7 @@ fn values_pass_through_bounded_queues_of_every_lock() {
     values_pass_through_a_bounded_queue::<Mcs>();
     values_pass_through_a_bounded_queue::<Clh>();
     values_pass_through_a_bounded_queue::<Cna>();
+    values_pass_through_a_bounded_queue::<Hapax>();
     values_pass_through_a_bounded_queue::<HybLock>();
 }
 

@@ -18,7 +18,7 @@ use consort_sync::{
     },
     lock_api,
     locks::{
-        Access, Clh, Cna, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock as _,
+        Access, Clh, Cna, Handoff, Hapax, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock as _,
         TestAndSet, Ticket, WaitQueue,
     },
     objects::{
@@ -119,9 +119,9 @@ fn locks() {
     assert_eq!((*mutex.lock(), delegate.into_inner()), (1, 2));
     let (one, two) = (Mutex::with(clh, 1), Mutex::with(handoff, 2));
     let (three, four) = (Mutex::with(hyblock, 3), Mutex::with(test_and_set, 4));
-    let five = Mutex::with(Cna::new(), 5);
-    let others = *three.lock() + *four.lock() + *five.lock();
-    assert_eq!(*one.lock() + *two.lock() + others, 15);
+    let (five, six) = (Mutex::with(Cna::new(), 5), Mutex::with(Hapax::new(), 6));
+    let others = *three.lock() + *four.lock() + *five.lock() + *six.lock();
+    assert_eq!(*one.lock() + *two.lock() + others, 21);
     let (one, two) = (Mutex::with(Clh::default(), 1), Mutex::with(Ticket::NEW, 2));
     assert_eq!(*one.lock() + *two.lock(), 3);
 }

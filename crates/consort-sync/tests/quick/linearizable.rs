@@ -24,7 +24,7 @@ use consort_sync::{
     delegation::{
         CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Serverless, ShmServer,
     },
-    locks::{Clh, Cna, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, Cna, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
         Clusters, Container, CounterObject, FetchAdd, Lcrq, Object, ObjectPart, Queue, Sequential,
         Stack, Treiber,
@@ -312,6 +312,7 @@ macro_rules! all_objects {
                 mcs, Locked::with(Mcs::new());
                 clh, Locked::with(Clh::new());
                 cna, Locked::with(Cna::new());
+                hapax, Locked::with(Hapax::new());
                 hyblock, Locked::with(HybLock::new());
                 cc_synch, CcSynch::new();
                 cc_synch_few, CcSynch::new().with_max_ops(1);

@@ -14,7 +14,7 @@ use std::{
 
 use consort_sync::{
     Condvar, Mutex, RwLock, Semaphore,
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
 /// A test for each lock.
@@ -22,7 +22,7 @@ macro_rules! for_each_lock {
     ($($test:ident),* $(,)?) => {
         for_each_lock! { @modules [$($test),*]
             handoff: Handoff, test_and_set: TestAndSet, ticket: Ticket, mcs: Mcs, clh: Clh,
-            cna: Cna, hyblock: HybLock
+            cna: Cna, hapax: Hapax, hyblock: HybLock
         }
     };
     (@modules $tests:tt $($module:ident: $lock:ident),*) => {
@@ -273,6 +273,7 @@ fn locks_have_the_documented_sizes() {
     assert_eq!(size_of::<Mutex<(), Clh>>(), 8);
     assert_eq!(size_of::<Mutex<(), Cna>>(), 8);
     assert_eq!(size_of::<Mutex<(), Ticket>>(), 16);
+    assert_eq!(size_of::<Mutex<(), Hapax>>(), 16);
     assert_eq!(size_of::<Mutex<()>>(), 32);
     assert_eq!(size_of::<RwLock<()>>(), 16);
     assert_eq!(size_of::<Condvar>(), 32);

@@ -17,7 +17,7 @@ use consort_sync::{
         CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
         ShmServer,
     },
-    locks::{Clh, Cna, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, Cna, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
         Clusters, Container, CounterObject, Lcrq, MyRings, Object, ObjectPart, Queue, Sequential,
         Stack, Treiber, VALUES, WordContainer,
@@ -201,6 +201,7 @@ under! {
     mcs: without_server, Locked::with(Mcs::new());
     clh: without_server, Locked::with(Clh::new());
     cna: without_server, Locked::with(Cna::new());
+    hapax: without_server, Locked::with(Hapax::new());
     hyblock: without_server, Locked::with(HybLock::new());
     cc_synch: without_server, CcSynch::new();
     cc_synch_few: without_server, CcSynch::new().with_max_ops(1);

@@ -17,7 +17,7 @@ use consort_fabric::splitmix64;
 use consort_sandbox::seeds::seeds;
 use consort_sync::{
     Mutex,
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
 /// A program takes a fraction of a second.
@@ -51,13 +51,14 @@ impl<R: RawLock + Sync> Any for Mutex<Twins, R> {
 }
 
 fn mutex(kind: u64) -> Box<dyn Any> {
-    match kind % 7 {
+    match kind % 8 {
         0 => Box::new(Mutex::with(Handoff::new(), Twins::default())),
         1 => Box::new(Mutex::with(TestAndSet::new(), Twins::default())),
         2 => Box::new(Mutex::with(Ticket::new(), Twins::default())),
         3 => Box::new(Mutex::with(Mcs::new(), Twins::default())),
         4 => Box::new(Mutex::with(Clh::new(), Twins::default())),
         5 => Box::new(Mutex::with(Cna::new(), Twins::default())),
+        6 => Box::new(Mutex::with(Hapax::new(), Twins::default())),
         _ => Box::new(Mutex::with(HybLock::new(), Twins::default())),
     }
 }

@@ -15,7 +15,7 @@ use consort_sync::{
         ShmServer,
     },
     locks::{
-        Access, Clh, Cna, Handoff, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock,
+        Access, Clh, Cna, Handoff, Hapax, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock,
         TestAndSet, Ticket,
     },
 };
@@ -134,6 +134,7 @@ fn locks_exclude() {
     locked::<Mcs>();
     locked::<Clh>();
     locked::<Cna>();
+    locked::<Hapax>();
     locked::<HybLock>();
 }
 
@@ -164,6 +165,7 @@ fn queue_locks_serve_threads_in_the_order_of_arrival() {
         assert_eq!(order::<Ticket>(&placement, section), expected);
         assert_eq!(order::<Mcs>(&placement, section), expected);
         assert_eq!(order::<Clh>(&placement, section), expected);
+        assert_eq!(order::<Hapax>(&placement, section), expected);
         assert_eq!(order::<HybLock>(&placement, section), expected);
     }
 }

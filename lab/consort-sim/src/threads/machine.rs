@@ -56,6 +56,15 @@ unsafe impl Machine for SimulatedThread {
         self.state().lines.borrow_mut().push(line);
     }
 
+    fn unique(&self) -> u64 {
+        self.access_own(1, 1);
+        self.state().numbers.take(|| self.world.next_block())
+    }
+
+    fn waiting_word(&self, object: &Word, number: u64) -> &Word {
+        self.world.waiting_word(object, number, self.me)
+    }
+
     async fn load(&self, word: &Word, _: Ordering) -> u64 {
         self.begin().await;
         let (line, place) = self.world.find(word, self.me);

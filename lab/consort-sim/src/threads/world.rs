@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use consort_machine::{Line, Mailbox, Until, Word};
+use consort_machine::{Line, Mailbox, UniqueNumbers, Until, Word};
 
 use super::{
     costs::Costs,
@@ -135,6 +135,7 @@ pub(super) struct ThreadState {
     /// Whether the simulation may end without it.
     pub(super) is_server: Cell<bool>,
     pub(super) lines: RefCell<Vec<&'static Line>>,
+    pub(super) numbers: UniqueNumbers,
     /// The mailbox for incoming messages, if the machine has no queues for them.
     pub(super) mailbox: RefCell<Option<Rc<Mailbox>>>,
 }
@@ -151,6 +152,10 @@ pub(super) struct World {
     pub(super) random_delay: Time,
     /// All lines taken from the pool.
     taken: RefCell<Vec<&'static Line>>,
+    /// The number of blocks of unique numbers that threads have taken.
+    blocks: Cell<u64>,
+    /// The lines at which threads wait by unique numbers, by their indexes.
+    waiting: RefCell<HashMap<usize, &'static Line>>,
 }
 
 impl World {
@@ -166,6 +171,8 @@ impl World {
             random_delay,
             costs,
             taken: RefCell::default(),
+            blocks: Cell::default(),
+            waiting: RefCell::default(),
         }
     }
 
@@ -228,6 +235,11 @@ impl World {
         if let Some(kept) = self.thread(thread).lines.borrow_mut().pop() {
             return kept;
         }
+        self.new_line(thread)
+    }
+
+    /// Returns a line of zeros. Its home is where the thread runs.
+    fn new_line(&self, thread: u32) -> &'static Line {
         let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let line = pooled.unwrap_or_else(|| Box::leak(Box::default()));
         self.taken.borrow_mut().push(line);
@@ -236,6 +248,20 @@ impl World {
             self.lines.at(number).set(place, word, 0);
         }
         line
+    }
+
+    /// Returns the number of a block that no thread has used.
+    pub(super) fn next_block(&self) -> u64 {
+        self.blocks.set(self.blocks.get() + 1);
+        self.blocks.get()
+    }
+
+    /// Returns the word for an object and a unique number.
+    pub(super) fn waiting_word(&self, object: &Word, number: u64, thread: u32) -> &'static Word {
+        let (line, place) = self.find(object, thread);
+        let index = UniqueNumbers::index(u64::from(line) * 8 + u64::from(place), number);
+        let mut lines = self.waiting.borrow_mut();
+        &lines.entry(index).or_insert_with(|| self.new_line(thread))[0]
     }
 }
 

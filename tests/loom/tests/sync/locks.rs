@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use consort_sync::locks::{Clh, Cna, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
+use consort_sync::locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket};
 use loom::cell::UnsafeCell;
 
 use crate::{
@@ -199,6 +199,13 @@ fn cna() {
     let becomes_main =
         "Release: if m.compare_exchange(&self.last, mine.address(), last, Release).await.is_ok() {";
     check::<Cna>(&[remote, longer], &[becomes_main]);
+}
+
+/// The exchange that clears a word may fail. Then no thread waits there.
+#[test]
+fn hapax() {
+    let cleared = "Whole: let _ = m.compare_exchange(shared, hapax, NOBODY, Relaxed).await;";
+    check::<Hapax>(&[], &[cleared]);
 }
 
 #[test]

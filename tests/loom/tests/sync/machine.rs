@@ -17,7 +17,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use consort_machine::{Line, Machine, Mailbox, Queue, Thread, Until, Word};
+use consort_machine::{Line, Machine, Mailbox, Queue, Thread, UniqueNumbers, Until, Word};
 use loom::sync::atomic::AtomicU64;
 
 use crate::shared::{Shared, Site, Taken, address};
@@ -42,6 +42,7 @@ pub(crate) struct LoomMachine {
     lines: RefCell<Vec<&'static Line>>,
     /// The number of lines that it has created.
     made: Cell<usize>,
+    numbers: UniqueNumbers,
     /// The values of all words when a wait with a limit last began.
     seen: RefCell<HashMap<usize, u64>>,
     /// Relaxed stores that move after the next operation, if its release is removed.
@@ -63,6 +64,7 @@ impl LoomMachine {
             shared: Arc::clone(shared),
             lines: RefCell::default(),
             made: Cell::new(0),
+            numbers: UniqueNumbers::new(),
             seen: RefCell::default(),
             late: RefCell::default(),
         }
@@ -169,6 +171,16 @@ unsafe impl Machine for LoomMachine {
 
     fn give_line(&self, line: &'static Line) {
         self.lines.borrow_mut().push(line);
+    }
+
+    fn unique(&self) -> u64 {
+        // No thread takes a second block.
+        self.numbers.take(|| self.thread as u64 + 1)
+    }
+
+    fn waiting_word(&self, _: &Word, number: u64) -> &Word {
+        let words = &self.shared.waiting;
+        &words[usize::try_from(UniqueNumbers::block(number)).expect("few threads") % words.len()]
     }
 
     #[track_caller]

@@ -36,6 +36,8 @@ const ANY: usize = 0;
 /// independently: loom only switches threads where they use its atomics.
 pub(crate) struct Shared {
     pub(crate) mailboxes: Vec<Mailbox>,
+    /// The words at which threads wait by unique numbers. Of three threads, two share a word.
+    pub(crate) waiting: [Word; 2],
     pub(crate) stores_exchange: bool,
     /// Whether messages themselves are modelled, rather than their users.
     pub(crate) changes_mailbox: bool,
@@ -62,6 +64,7 @@ impl Shared {
     ) -> Self {
         Self {
             mailboxes: (0..threads).map(|_| Mailbox::default()).collect(),
+            waiting: Default::default(),
             stores_exchange,
             changes_mailbox: false,
             change,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use consort_sync::{
     Delegate, Mutex,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{self, Lcrq, Treiber, WordContainer},
 };
 use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -115,6 +115,7 @@ pub(super) const LOCKS: &[Row] = &[
     ours::<Mutex<Numbers, Mcs>>("Mcs"),
     ours::<Mutex<Numbers, Clh>>("Clh"),
     ours::<Mutex<Numbers, Cna>>("Cna"),
+    ours::<Mutex<Numbers, Hapax>>("Hapax"),
     ours::<Mutex<Numbers, HybLock>>("HybLock"),
 ];
 
@@ -158,6 +159,7 @@ macro_rules! under_all {
             ours::<$container<Locked<Mcs>>>("Mcs"),
             ours::<$container<Locked<Clh>>>("Clh"),
             ours::<$container<Locked<Cna>>>("Cna"),
+            ours::<$container<Locked<Hapax>>>("Hapax"),
             ours::<$container<Locked<HybLock>>>("HybLock"),
             ours::<$container<CcSynch>>("CcSynch"),
             ours::<$container<HSynch>>("HSynch"),
@@ -168,8 +170,8 @@ macro_rules! under_all {
     };
 }
 
-const STACKS: [Row; 12] = under_all!(Stacked, ServedStack);
-const QUEUES: [Row; 12] = under_all!(Queued, ServedQueue);
+const STACKS: [Row; 13] = under_all!(Stacked, ServedStack);
+const QUEUES: [Row; 13] = under_all!(Queued, ServedQueue);
 
 const MORE_STACKS: &[Row] = &[
     ours::<Balanced<consort_sync::Stack<u64>>>("Stack, default"),

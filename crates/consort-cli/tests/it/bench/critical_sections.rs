@@ -31,8 +31,8 @@ const ENTRY: [&str; 21] = [
     "context",
 ];
 
-const LOCKS: [&str; 7] =
-    ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "Cna", "HybLock"];
+const LOCKS: [&str; 8] =
+    ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "Cna", "Hapax", "HybLock"];
 const SCHEMES: [&str; 12] = [
     "Locked, default",
     "CcSynch",

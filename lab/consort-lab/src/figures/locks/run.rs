@@ -15,7 +15,7 @@ use consort_sync::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
         ShmServer,
     },
-    locks::{Clh, Cna, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, TestAndSet, Ticket},
 };
 
 use super::test_and_set::PlainTestAndSet;
@@ -49,6 +49,7 @@ pub(super) enum Way {
     Mcs,
     Clh,
     Cna,
+    Hapax,
     HybLock,
     Shm(Slots),
     Mp,
@@ -323,6 +324,7 @@ impl Setting {
             Way::Mcs => subject.apply(self, || Locked::with(Mcs::new())),
             Way::Clh => subject.apply(self, || Locked::with(Clh::new())),
             Way::Cna => subject.apply(self, || Locked::with(Cna::new())),
+            Way::Hapax => subject.apply(self, || Locked::with(Hapax::new())),
             Way::HybLock => subject.apply(self, || Locked::with(HybLock::new())),
             Way::CcSynch(most) => subject.apply(self, || CcSynch::new().with_max_ops(most)),
             Way::HybComb(most) => subject.apply(self, || HybComb::new().with_max_ops(most)),

@@ -1,0 +1,133 @@
+//! The Hapax lock with visible waiters: Dice and Kogan 2025, "Hapax Locks: Value-Based Mutual
+//! Exclusion".
+//!
+//! A *hapax* is a number that occurs only once. Each acquisition takes a new one. The lock has two
+//! words: the hapax that arrived last, and one that departed. A thread exchanges its hapax for that
+//! of its predecessor, and holds the lock once the predecessor has departed.
+//!
+//! In the simplest variant of the paper, all threads wait for the second word. Here a thread
+//! registers the hapax of its predecessor in a word of an array that all locks share. The
+//! predecessor clears that word, and leaves the lock's words alone. If the array's word is in use,
+//! the thread waits for the second word of the lock.
+//!
+//! Threads exchange values and no addresses. So the lock needs no nodes, no thread refers to the
+//! memory of another one, and a thread no longer uses the lock once another one may hold it. A
+//! fork copies the words of waiting threads that the child does not have. They stay in use there,
+//! which costs time only.
+//!
+//! Cost without contention: an exchange, a store, and an operation that orders them.
+
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use consort_machine::{Machine, Until, Word};
+
+use super::RawLock;
+
+/// The value of a shared word at which no thread waits.
+const NOBODY: u64 = 0;
+
+/// A Hapax lock: first come, first served. Each thread waits at a word that few others share.
+#[derive(Debug, Default)]
+pub struct Hapax {
+    /// The hapax that arrived last.
+    arrived: Word,
+    /// The hapax of the last thread that departed without handing the lock over.
+    departed: Word,
+}
+
+impl Hapax {
+    /// Creates a free lock.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { arrived: Word::new(0), departed: Word::new(0) }
+    }
+
+    /// Returns the word at which a thread waits for this hapax to depart.
+    #[inline(always)]
+    fn shared<'m, M: Machine>(&self, m: &'m M, hapax: u64) -> &'m Word {
+        m.waiting_word(&self.arrived, hapax)
+    }
+}
+
+/// Clears a word if a thread waits there for this hapax. All changes of such a word are atomic
+/// exchanges, so that a thread that registers there sees what was released before.
+async fn clear<M: Machine>(m: &M, shared: &Word, hapax: u64) {
+    let _ = m.compare_exchange(shared, hapax, NOBODY, Relaxed).await;
+}
+
+// SAFETY: hapaxes have one order, that of the exchanges of `arrived`, and none recurs. A thread
+// holds the lock if the hapax before its own has departed. Only the holder departs, once, and the
+// release of either way pairs with the acquire of the next thread.
+unsafe impl RawLock for Hapax {
+    const NAME: &'static str = "Hapax";
+    #[cfg(not(loom))]
+    const NEW: Self = Self::new();
+
+    /// The holder's hapax.
+    type Token = u64;
+    /// The thread's hapax, and that of its predecessor.
+    type WaitState = (u64, u64);
+
+    #[inline(always)]
+    async fn enter<M: Machine>(&self, m: &M) -> Result<u64, (u64, u64)> {
+        let mine = m.unique();
+        let before = m.swap(&self.arrived, mine, Relaxed).await;
+        // Pairs with the release in `leave`.
+        if m.load(&self.departed, Acquire).await == before { Ok(mine) } else { Err((mine, before)) }
+    }
+
+    async fn wait<M: Machine>(&self, m: &M, (mine, before): (u64, u64)) -> Result<u64, M::Stop> {
+        let shared = self.shared(m, before);
+        // Pairs with the release of the addition in `leave`: if that came first, the predecessor is
+        // now seen to have departed.
+        if m.compare_exchange(shared, NOBODY, before, Acquire).await.is_err() {
+            m.wait_until(&self.departed, Until::Equals(before)).await?;
+        } else if m.load(&self.departed, Acquire).await == before {
+            clear(m, shared, before).await; // the predecessor may not have seen this thread
+        } else {
+            m.wait_until(shared, Until::Differs(before)).await?;
+        }
+        Ok(mine)
+    }
+
+    #[inline]
+    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<u64> {
+        // Pairs with the release in `leave`.
+        let last = m.load(&self.departed, Acquire).await;
+        let mine = m.unique();
+        m.compare_exchange(&self.arrived, last, mine, Relaxed).await.ok().map(|_| mine)
+    }
+
+    async fn is_held<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.departed, Relaxed).await != m.load(&self.arrived, Relaxed).await
+    }
+
+    #[inline(always)]
+    async unsafe fn leave<M: Machine>(&self, m: &M, mine: u64) -> Result<(), u64> {
+        let shared = self.shared(m, mine);
+        if m.load(shared, Relaxed).await == mine {
+            return Err(mine);
+        }
+        // Pairs with the acquire of the next holder. From here on the lock may no longer exist.
+        m.store(&self.departed, mine, Release).await;
+        m.wake(&self.departed);
+        // A thread may have registered meanwhile. Either this addition sees it, or the acquire of
+        // its registration pairs with this release.
+        if m.fetch_add(shared, 0, Release).await == mine {
+            clear(m, shared, mine).await;
+            m.wake(shared);
+        }
+        Ok(())
+    }
+
+    /// Hands the lock over to the thread that waits at the shared word.
+    async unsafe fn pass_on<M: Machine>(&self, m: &M, mine: u64) -> Result<(), M::Stop> {
+        let shared = self.shared(m, mine);
+        m.swap(shared, NOBODY, Release).await; // pairs with the acquire of the wait
+        m.wake(shared);
+        Ok(())
+    }
+}
