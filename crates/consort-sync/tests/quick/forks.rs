@@ -10,7 +10,11 @@ use std::{
 };
 
 use consort_sandbox::children;
-use consort_sync::{Delegate, Mutex, Server, delegation::CcSynch, locks::HybLock};
+use consort_sync::{
+    Delegate, Mutex, Server,
+    delegation::CcSynch,
+    locks::{Hapax, HybLock},
+};
 
 /// The environment variable that makes this process fork children.
 const FORKS: &str = "TEST_FORKS";
@@ -65,21 +69,24 @@ fn fork_children() {
 
     let delegate = Delegate::with(CcSynch::new(), 1);
     let mutex: Mutex<u64, HybLock> = Mutex::with(HybLock::new(), 1);
-    let use_both = || {
+    let hapax = Mutex::with(Hapax::new(), 1);
+    let use_all = || {
         *mutex.lock() += 1;
+        *hapax.lock() += 1;
         delegate.apply(|value| *value += 1);
     };
-    use_both();
+    use_all();
     children::run("locks", || {
-        use_both();
+        use_all();
         thread::scope(|scope| {
-            scope.spawn(use_both);
-            scope.spawn(use_both);
+            scope.spawn(use_all);
+            scope.spawn(use_all);
         });
         assert_eq!(delegate.submit(|value| *value).wait(), 5);
+        assert_eq!((*mutex.lock(), *hapax.lock()), (5, 5));
         assert_eq!(Server::start(1).expect("a thread").apply(|value| *value), 1);
     });
-    assert_eq!((delegate.into_inner(), *mutex.lock()), (2, 2));
+    assert_eq!((delegate.into_inner(), *mutex.lock(), *hapax.lock()), (2, 2, 2));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::{
 
 use consort_sync::{
     Mutex, MutexGuard,
-    locks::{HybLock, Mcs},
+    locks::{Hapax, HybLock, Mcs},
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -21,6 +21,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 static HELD: Mutex<u32, HybLock> = Mutex::with(HybLock::new(), 0);
 static OTHER: Mutex<u32, HybLock> = Mutex::with(HybLock::new(), 0);
 static NODES: Mutex<u32, Mcs> = Mutex::with(Mcs::new(), 0);
+static UNIQUE: Mutex<u32, Hapax> = Mutex::with(Hapax::new(), 0);
 
 /// 0; 1 when the other thread may begin; 2 when it uses messages.
 static STEP: AtomicU32 = AtomicU32::new(0);
@@ -79,6 +80,7 @@ impl Drop for AtTheEnd {
     fn drop(&mut self) {
         *OTHER.lock() += 1;
         *NODES.lock() += 1;
+        *UNIQUE.lock() += 1;
     }
 }
 
@@ -94,5 +96,5 @@ fn thread_numbers_taken_in_destructors_are_returned() {
         let thread = thread::spawn(|| AT_THE_END.with(|_| *OTHER.lock() += 1));
         thread.join().expect("it gets a number");
     }
-    assert_eq!(*NODES.lock(), THREADS);
+    assert_eq!((*NODES.lock(), *UNIQUE.lock()), (THREADS, THREADS));
 }

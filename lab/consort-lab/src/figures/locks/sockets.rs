@@ -17,7 +17,7 @@ use super::{
 
 const DEFAULT: &str = "Handoff, default";
 /// The locks with which the NUMA-aware one is compared.
-const OTHERS: [&str; 4] = [DEFAULT, "Ticket", "MCS", "CLH"];
+const OTHERS: [&str; 5] = [DEFAULT, "Ticket", "MCS", "CLH", "Hapax"];
 const NUMA_AWARE: &str = "CNA";
 
 const THREADS: [u32; 4] = [1, 2, 8, 32];
@@ -49,7 +49,7 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
     let mut gains = Vec::new();
     for x86 in BOTH {
         for sockets in [Sockets::InTurn, Sockets::Few] {
-            let others = [Way::Handoff, Way::Ticket, Way::Mcs, Way::Clh];
+            let others = [Way::Handoff, Way::Ticket, Way::Mcs, Way::Clh, Way::Hapax];
             let locks = OTHERS.into_iter().zip(others).chain([(NUMA_AWARE, Way::Cna)]);
             let curves = Curves::run(locks, &THREADS, |way, threads| {
                 let setting = x86.setting(way.clone(), 0, threads - 1)?;
