@@ -50,6 +50,21 @@ impl Hapax {
     fn shared<'m, M: Machine>(&self, m: &'m M, hapax: u64) -> &'m Word {
         m.waiting_word(&self.arrived, hapax)
     }
+
+    /// Departs without handing the lock over.
+    #[inline(always)]
+    async fn depart<M: Machine>(&self, m: &M, mine: u64) {
+        let shared = self.shared(m, mine);
+        // Pairs with the acquire of the next holder. From here on the lock may no longer exist.
+        m.store(&self.departed, mine, Release).await;
+        m.wake(&self.departed);
+        // A thread may have registered meanwhile. Either this addition sees it, or the acquire of
+        // its registration pairs with this release.
+        if m.fetch_add(shared, 0, Release).await == mine {
+            clear(m, shared, mine).await;
+            m.wake(shared);
+        }
+    }
 }
 
 /// Clears a word if a thread waits there for this hapax. All changes of such a word are atomic
@@ -66,23 +81,28 @@ unsafe impl RawLock for Hapax {
     #[cfg(not(loom))]
     const NEW: Self = Self::new();
 
-    /// The holder's hapax.
-    type Token = u64;
+    /// The holder's hapax, and whether it had to wait. Then another thread probably waits, too.
+    type Token = (u64, bool);
     /// The thread's hapax, and that of its predecessor.
     type WaitState = (u64, u64);
 
     #[inline(always)]
-    async fn enter<M: Machine>(&self, m: &M) -> Result<u64, (u64, u64)> {
+    async fn enter<M: Machine>(&self, m: &M) -> Result<(u64, bool), (u64, u64)> {
         let mine = m.unique();
         let before = m.swap(&self.arrived, mine, Relaxed).await;
-        // Pairs with the release in `leave`.
-        if m.load(&self.departed, Acquire).await == before { Ok(mine) } else { Err((mine, before)) }
+        // Pairs with the release in `depart`.
+        let has_departed = m.load(&self.departed, Acquire).await == before;
+        if has_departed { Ok((mine, false)) } else { Err((mine, before)) }
     }
 
-    async fn wait<M: Machine>(&self, m: &M, (mine, before): (u64, u64)) -> Result<u64, M::Stop> {
+    async fn wait<M: Machine>(
+        &self,
+        m: &M,
+        (mine, before): (u64, u64),
+    ) -> Result<(u64, bool), M::Stop> {
         let shared = self.shared(m, before);
-        // Pairs with the release of the addition in `leave`: if that came first, the predecessor is
-        // now seen to have departed.
+        // Pairs with the release of the addition in `depart`: if that came first, the predecessor
+        // is now seen to have departed.
         if m.compare_exchange(shared, NOBODY, before, Acquire).await.is_err() {
             m.wait_until(&self.departed, Until::Equals(before)).await?;
         } else if m.load(&self.departed, Acquire).await == before {
@@ -90,15 +110,16 @@ unsafe impl RawLock for Hapax {
         } else {
             m.wait_until(shared, Until::Differs(before)).await?;
         }
-        Ok(mine)
+        Ok((mine, true))
     }
 
     #[inline]
-    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<u64> {
-        // Pairs with the release in `leave`.
+    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<(u64, bool)> {
+        // Pairs with the release in `depart`.
         let last = m.load(&self.departed, Acquire).await;
         let mine = m.unique();
-        m.compare_exchange(&self.arrived, last, mine, Relaxed).await.ok().map(|_| mine)
+        let exchanged = m.compare_exchange(&self.arrived, last, mine, Relaxed).await;
+        exchanged.ok().map(|_| (mine, false))
     }
 
     async fn is_held<M: Machine>(&self, m: &M) -> bool {
@@ -106,28 +127,31 @@ unsafe impl RawLock for Hapax {
     }
 
     #[inline(always)]
-    async unsafe fn leave<M: Machine>(&self, m: &M, mine: u64) -> Result<(), u64> {
-        let shared = self.shared(m, mine);
-        if m.load(shared, Relaxed).await == mine {
-            return Err(mine);
+    async unsafe fn leave<M: Machine>(
+        &self,
+        m: &M,
+        (mine, waited): (u64, bool),
+    ) -> Result<(), (u64, bool)> {
+        if waited || m.load(self.shared(m, mine), Relaxed).await == mine {
+            return Err((mine, waited));
         }
-        // Pairs with the acquire of the next holder. From here on the lock may no longer exist.
-        m.store(&self.departed, mine, Release).await;
-        m.wake(&self.departed);
-        // A thread may have registered meanwhile. Either this addition sees it, or the acquire of
-        // its registration pairs with this release.
-        if m.fetch_add(shared, 0, Release).await == mine {
-            clear(m, shared, mine).await;
-            m.wake(shared);
-        }
+        self.depart(m, mine).await;
         Ok(())
     }
 
-    /// Hands the lock over to the thread that waits at the shared word.
-    async unsafe fn pass_on<M: Machine>(&self, m: &M, mine: u64) -> Result<(), M::Stop> {
+    /// Hands the lock over to the thread that waits at the shared word, if there is one.
+    async unsafe fn pass_on<M: Machine>(
+        &self,
+        m: &M,
+        (mine, _): (u64, bool),
+    ) -> Result<(), M::Stop> {
         let shared = self.shared(m, mine);
-        m.swap(shared, NOBODY, Release).await; // pairs with the acquire of the wait
-        m.wake(shared);
+        // Pairs with the acquire of the wait.
+        if m.compare_exchange(shared, mine, NOBODY, Release).await.is_ok() {
+            m.wake(shared);
+        } else {
+            self.depart(m, mine).await;
+        }
         Ok(())
     }
 }
