@@ -15,7 +15,11 @@
 //! fork copies the words of waiting threads that the child does not have. They stay in use there,
 //! which costs time only.
 //!
-//! Cost without contention: an exchange, a store, and an operation that orders them.
+//! A release of a thread that had to wait exchanges the array's word at once, because another
+//! thread probably waits, too. Any other release first reads the word, which costs a transfer more
+//! if a thread waits, and an atomic operation less if none does.
+//!
+//! Cost without contention: an exchange, a store, and an addition of 0, which orders the store.
 
 #![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
