@@ -18,8 +18,8 @@ use consort_sync::{
     },
     lock_api,
     locks::{
-        Access, Clh, Cna, Handoff, Hapax, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock as _,
-        TestAndSet, Ticket, WaitQueue,
+        Access, Clh, Cna, Handoff, Hapax, HybLock, Mcs, QueuedRwLock, QueuedSemaphore,
+        RawLock as _, TestAndSet, Ticket, WaitQueue,
     },
     objects::{
         self, Clusters, FetchAdd, Lcrq, MyRings, ObjectPart, SequentialCounter, SequentialStack,
