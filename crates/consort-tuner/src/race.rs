@@ -15,8 +15,7 @@ use consort_fabric::{
 
 use crate::{Block, Sample, TransferClass, Workbench};
 
-/// A class has been seen on a machine if it has this share of the blocks, or of the entries of its
-/// wisdom.
+/// A class has been seen on a machine if it has this share of the blocks.
 const SEEN: f64 = 0.1;
 
 /// The blocks of some candidates in each launch so far.
@@ -236,20 +235,15 @@ impl Race {
     }
 }
 
-/// Returns the classes of the transfer that a machine has shown: in these races, or in `earlier`
-/// measurements.
+/// Returns the classes of the transfer that these races have seen.
 pub(crate) fn seen_classes<'r>(
-    races: impl Iterator<Item = &'r Race>,
-    earlier: impl Iterator<Item = Option<TransferClass>>,
+    races: impl Iterator<Item = &'r Race> + Clone,
 ) -> Vec<TransferClass> {
-    let blocks = races.flat_map(|race| race.blocks.iter().flatten().flatten());
-    let found: [Vec<_>; 2] = [blocks.map(|block| block.class).collect(), earlier.collect()];
-    let is_seen = |class: &TransferClass| {
-        let is_in = |all: &Vec<Option<TransferClass>>| {
-            let of_class = all.iter().filter(|&&one| one == Some(*class)).count();
-            of_class as f64 > SEEN * all.len() as f64
-        };
-        found.iter().any(is_in)
+    let all = || races.clone().flat_map(|race| race.blocks.iter().flatten().flatten());
+    let count = all().count() as f64;
+    let is_seen = |&class: &TransferClass| {
+        let of_class = all().filter(|block| block.class == Some(class)).count();
+        of_class as f64 > SEEN * count
     };
     TransferClass::EVERY.into_iter().filter(is_seen).collect()
 }

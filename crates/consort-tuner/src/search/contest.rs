@@ -177,12 +177,14 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
 }
 
 /// Returns the entry for a race: the incumbent, unless another candidate is clearly faster. Of
-/// several, the fastest is chosen. `seen` are the classes of the transfer on this machine. `None` if
+/// several, the fastest is chosen. `seen` are the classes of the transfer in this search, and
+/// `old_class` is that of the query's old entry, in which the incumbent is not beaten either. `None` if
 /// the choice was measured in fewer than two launches.
 pub(crate) fn won(
     query: &Query,
     race: &Race,
     incumbent: Option<&Candidate>,
+    old_class: Option<TransferClass>,
     seen: &[TransferClass],
     rigour: Rigour,
 ) -> Option<Entry> {
@@ -191,7 +193,8 @@ pub(crate) fn won(
     let incumbent = incumbent.filter(|one| race.field().contains(one) && !race.is_refused(one));
     let place = match incumbent {
         Some(incumbent) => {
-            let is_better = |(one, _): &(Candidate, Sample)| race.is_clear(one, incumbent, seen);
+            let all: Vec<_> = seen.iter().copied().chain(old_class).collect();
+            let is_better = |(one, _): &(Candidate, Sample)| race.is_clear(one, incumbent, &all);
             let better = ranking.iter().position(is_better);
             better.or_else(|| ranking.iter().position(|(one, _)| one == incumbent))?
         }
@@ -288,7 +291,7 @@ mod tests {
                 let block = crate::Block { ns, class: None, turn: 0, is_disturbed };
                 race.add(vec![Some(vec![block])]);
             }
-            won(&query, &race, None, &[], Rigour::Measure)
+            won(&query, &race, None, None, &[], Rigour::Measure)
         };
         let median_ns = |disturbed: &[bool]| entry(disturbed).map(|entry| entry.median_ns);
         assert_eq!(median_ns(&[true, false, true]), Some(9.0));

@@ -14,12 +14,11 @@
 //! then waits for the cores, for at most a quarter of the budget in total, and launches again.
 //!
 //! The incumbent is the candidate that has served the query's calls so far. A final replaces it
-//! only if another candidate is clearly faster in the blocks of the final, and in no class of the
-//! transfer slower. So a candidate that was only measured near replaces nothing in wisdom that was
-//! won far. If the wisdom is then measured again without far blocks, that class is forgotten. The
-//! search keeps
-//! existing entries that were won at the same or a higher rigour. So it can be stopped at any time,
-//! and continues when it runs again.
+//! only if another candidate is clearly faster in the blocks of the final, and slower in no class of
+//! the transfer: neither in those that the finals have seen, nor in that of the query's old entry.
+//! So a candidate that was only measured near does not replace a choice that was won far. The new
+//! entry has the class of the final. The search keeps existing entries that were won at the same or
+//! a higher rigour. So it can be stopped at any time, and continues when it runs again.
 
 pub(crate) mod contest;
 mod crossovers;
@@ -421,13 +420,14 @@ impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     /// Keeps the results of finals that are over. A final with too few launches decides nothing: then
     /// the last heat gives the time of the incumbent, which stays the choice.
     fn conclude(&mut self, finals: Vec<FinalRace>) {
-        let earlier = self.before.entries().filter(|entry| entry.is_measured());
-        let earlier = earlier.map(|entry| entry.class);
-        let seen = seen_classes(finals.iter().map(|last| &last.race), earlier);
+        let seen = seen_classes(finals.iter().map(|last| &last.race));
         for FinalRace { query, incumbent, race, heat, near, .. } in finals {
             self.settled_count += 1;
             let rigour = self.search.rigour;
-            let won = |race| contest::won(&query, race, incumbent.as_ref(), &seen, rigour);
+            let old = self.before.entry(&query).filter(|old| old.is_measured());
+            let old_class = old.and_then(|old| old.class);
+            let won =
+                |race| contest::won(&query, race, incumbent.as_ref(), old_class, &seen, rigour);
             if let Some(entry) = won(&race).or_else(|| heat.as_ref().and_then(won)) {
                 self.keep(entry, &near);
             }
