@@ -462,7 +462,7 @@ impl Comparison {
         page.paragraph(format!(
             "same: the whole interval of the ratio is within {band:.0} %; faster, slower: it does \
              not include 1, and the ratio differs from 1 by more than {band:.0} %; undecided: \
-             neither.",
+             none of these.",
             band = 100.0 * BAND
         ));
     }

@@ -42,7 +42,8 @@ fn verdict_depends_on_the_interval_of_the_ratio() {
     assert_eq!(of(120.0, 30.0), ("undecided", 1.2), "the interval includes 1");
     assert_eq!(of(80.0, 5.0), ("faster", 0.8));
     assert_eq!(of(102.0, 1.0), ("same", 1.02), "within the band");
-    assert_eq!(of(104.0, 2.0), ("slower", 1.04), "partly outside the band");
+    assert_eq!(of(107.0, 5.0), ("slower", 1.07), "partly in the band");
+    assert_eq!(of(104.0, 2.0), ("undecided", 1.04), "partly outside of the band");
     assert_eq!(of(100.0, 90.0), ("undecided", 1.0), "too wide to be the same");
     let mut alone = row("flat", 200.0, 1.0);
     alone["ci95_ns"] = Value::Null;
