@@ -66,7 +66,8 @@ impl Until {
 ///
 /// # Safety
 /// Locks and the data that they protect rely on this: words have the values that were stored, a
-/// line has one user, a thread one number, and a message one receiver.
+/// line has one user, a thread one number, a message one receiver, a unique number is returned
+/// once, and a waiting word is always the same.
 pub unsafe trait Machine {
     /// Why a wait ends early: [`Infallible`](std::convert::Infallible) if no wait does.
     type Stop: Debug;
@@ -93,9 +94,9 @@ pub unsafe trait Machine {
     /// Returns a number that is not 0, and that the machine returns only once.
     fn unique(&self) -> u64;
     /// Returns the word at which threads wait for each other by this [unique](Machine::unique)
-    /// number, in the object that `object` is a word of. It is 0 at first, and always the same for
-    /// the same arguments. Other objects and numbers may share it. It stays allocated as long as
-    /// the machine exists, so a thread may still use it when the object no longer exists.
+    /// number, in the object that `object` is a word of. The word is 0 at first. The same arguments
+    /// always give the same word. Other objects and numbers may share it. It stays allocated as long
+    /// as the machine exists, so a thread may still use it when the object no longer exists.
     fn waiting_word(&self, object: &Word, number: u64) -> &Word;
 
     /// Reads a word.

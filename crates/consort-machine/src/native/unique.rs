@@ -7,9 +7,9 @@ use crate::{Line, UniqueNumbers, Word};
 /// The words, each on its own line.
 static WORDS: [Line; UniqueNumbers::WORDS] = [const { Line::new() }; UniqueNumbers::WORDS];
 
-/// Returns a number of a block that no thread has used. Only the value matters, so the operation
-/// is relaxed. A forked child continues with its copy: its memory has no number of the parent that
-/// the parent took later.
+/// Returns the number of a block that no thread has used. Only the value matters, so the operation
+/// is relaxed. After a fork, parent and child take the same numbers, which is harmless, because they
+/// share no lock.
 #[cold]
 pub(super) fn next_block() -> u64 {
     static USED: AtomicU64 = AtomicU64::new(0);

@@ -15,9 +15,9 @@
 //! fork copies the words of waiting threads that the child does not have. They stay in use there,
 //! which costs time only.
 //!
-//! A release of a thread that had to wait exchanges the array's word at once, because another
-//! thread probably waits, too. Any other release first reads the word, which costs a transfer more
-//! if a thread waits, and an atomic operation less if none does.
+//! A thread that had to wait exchanges the array's word at once when it releases the lock, because
+//! another thread probably waits, too. Any other thread reads the word first. That costs one more
+//! transfer if a thread waits, and one atomic operation less if none does.
 //!
 //! Cost without contention: an exchange, a store, and an addition of 0, which orders the store.
 
@@ -59,7 +59,8 @@ impl Hapax {
     #[inline(always)]
     async fn depart<M: Machine>(&self, m: &M, mine: u64) {
         let shared = self.shared(m, mine);
-        // Pairs with the acquire of the next holder. From here on the lock may no longer exist.
+        // Pairs with the acquire of the next holder. From here on the lock may no longer
+        // exist, so only addresses are used.
         m.store(&self.departed, mine, Release).await;
         m.wake(&self.departed);
         // A thread may have registered meanwhile. Either this addition sees it, or the acquire of
@@ -71,8 +72,8 @@ impl Hapax {
     }
 }
 
-/// Clears a word if a thread waits there for this hapax. All changes of such a word are atomic
-/// exchanges, so that a thread that registers there sees what was released before.
+/// Clears a word if a thread waits there for this hapax. All changes of such a word read and
+/// write it in one operation, so that a thread that registers there sees what was released before.
 async fn clear<M: Machine>(m: &M, shared: &Word, hapax: u64) {
     let _ = m.compare_exchange(shared, hapax, NOBODY, Relaxed).await;
 }

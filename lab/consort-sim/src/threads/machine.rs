@@ -26,8 +26,8 @@ impl SimulatedThread {
     }
 }
 
-// SAFETY: values are in the words themselves, all simulated threads run on one thread, and each has
-// its own number, queues and lines.
+// SAFETY: values are in the words themselves, all simulated threads run on one thread, each has its
+// own number, queues and lines, and each block of unique numbers has one thread.
 unsafe impl Machine for SimulatedThread {
     type Stop = Infallible;
 

@@ -139,7 +139,8 @@ impl LoomMachine {
     }
 }
 
-// SAFETY: values are in the words themselves, and each thread has its own number, mailbox, lines.
+// SAFETY: values are in the words themselves, each thread has its own number, mailbox and lines, and
+// each block of unique numbers has one thread.
 unsafe impl Machine for LoomMachine {
     type Stop = Infallible;
 
