@@ -13,9 +13,10 @@
 //!    distance 1, `k`, `k^2`, ...; if `m > 1`, they do so once more in groups of `m`;
 //! 3. the waiting PEs receive the result.
 //!
-//! Because the last groups may be smaller, each other PE has at most one waiting PE, so steps 1 and
-//! 3 are those of radix 2. A count such as 192 needs no waiting PEs: 4 rounds of radix 4. Groups of
-//! the factors of `P` would be more general, but primes would need waiting PEs all the same.
+//! Because the last groups may be smaller, each PE that works has at most one waiting PE, so steps
+//! 1 and 3 are those of radix 2. A count such as 192 needs no waiting PEs: with radix 4, three
+//! rounds have groups of 4 and one has groups of 3. Groups of the factors of `P` would be more
+//! general, but primes would need waiting PEs all the same.
 //!
 //! Cost: at most `ceil(log_k P)` transfers of `k - 1` messages per PE, and two more transfers if
 //! `e > 0`. A larger radix has fewer rounds, but each PE receives the messages of a round one after
@@ -146,7 +147,7 @@ impl Algorithm for RecursiveDoubling {
         }
         for &Round { ref partners, lower } in rounds {
             let (before, after) = partners.split_at(lower);
-            let lower = Span::accumulator(bytes);
+            let below = Span::accumulator(bytes);
             for sends in [both_send, !both_send] {
                 if sends {
                     for &Partner { rank, channels: (to, _) } in after.iter().chain(before) {
@@ -156,14 +157,14 @@ impl Algorithm for RecursiveDoubling {
                 }
                 for (index, &Partner { channels: (_, from), .. }) in before.iter().enumerate() {
                     if index == 0 {
-                        f.receive(from, 0, lower).await?;
+                        f.receive(from, 0, below).await?;
                     } else {
-                        f.receive_combine(from, 0, lower, lower).await?;
+                        f.receive_combine(from, 0, below, below).await?;
                     }
                 }
             }
             if !before.is_empty() {
-                f.combine(sum, lower, so_far).await?;
+                f.combine(sum, below, so_far).await?;
                 so_far = sum;
             }
             for &Partner { channels: (_, from), .. } in after {

@@ -47,7 +47,7 @@ const COPIED_BYTES: usize = 256 << 10;
 const COPYING: std::time::Duration = std::time::Duration::from_millis(10);
 /// Each call ends with a barrier.
 const SYNC: SyncModes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-/// The radix of trees and of dissemination.
+/// The radix of trees, of dissemination and of recursive doubling.
 const RADIX: u64 = 2;
 
 /// The parameters that follow from messages between two processes.
@@ -192,7 +192,7 @@ impl Prediction<'_> {
         for (collective, candidate) in [
             (Collective::Broadcast, tree()),
             (Collective::Reduce, tree()),
-            (Collective::AllReduce, Candidate::new("recursive_doubling").with("radix", 2)),
+            (Collective::AllReduce, Candidate::new("recursive_doubling").with("radix", RADIX)),
         ] {
             let of_size = |&bytes| (call(collective, bytes), candidate.clone());
             calls.extend(self.sizes_bytes.iter().map(of_size));
