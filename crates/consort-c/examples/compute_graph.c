@@ -129,7 +129,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* OpenMP's threads go on spinning after a region, beside the threads of the next kind. */
+/* OpenMP's threads go on spinning after a region, next to the threads of the next kind. */
 static void rest(void)
 {
     struct timespec while_they_spin = {0, 20000000};

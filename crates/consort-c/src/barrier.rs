@@ -20,9 +20,10 @@ pub unsafe extern "C" fn consort_barrier_create(
     barrier: *mut *mut Barrier,
 ) -> c_int {
     let make = || {
-        // The first thread that sleeps at the barrier would have to do it.
+        let threads = count("threads", threads, MOST_THREADS)?;
+        // Otherwise the first thread that sleeps at the barrier registers, which takes milliseconds.
         asymmetric::prepare();
-        Ok(Some(Barrier::new(count("threads", threads, MOST_THREADS)?)))
+        Ok(Some(Barrier::new(threads)))
     };
     // SAFETY: guaranteed by the caller.
     status_of("consort_barrier_create", || unsafe { give(barrier, "barrier", make) })

@@ -1,5 +1,5 @@
-/* Who creates a barrier before any thread registers the process for the fence that a sleeping thread
- * needs, because that takes milliseconds once there are threads. */
+/* Creating a barrier in a process with one thread registers the process for the fence that sleeping
+ * threads need. Later, registration takes milliseconds. */
 #include <consort.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -14,7 +14,8 @@ static long membarrier(int command)
 
 int main(void)
 {
-    if (!(membarrier(MEMBARRIER_CMD_QUERY) & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+    long commands = membarrier(MEMBARRIER_CMD_QUERY);
+    if (commands < 0 || !(commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return 0; /* the system has no such fence */
     CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0);
     consort_barrier *barrier;

@@ -40,7 +40,7 @@ fn on_others(scope: Scope) -> bool {
     }
 }
 
-/// Prepares fences within this process if the process has one thread yet. Otherwise the first such
+/// Prepares fences within this process while the process has only one thread. Later, the first such
 /// fence takes some 20 milliseconds.
 pub fn prepare() {
     #[cfg(not(loom))]

@@ -11,9 +11,9 @@
 //! slice of milliseconds, and each poll takes time from the thread's own peers. So after one slow
 //! yield, the wait yields no more. After two such waits, the thread sleeps at once, as it would at
 //! a mutex. The longer that yield took, the longer the thread waits before it tries a yield again.
-//! So it loses only a small part of its time in such yields. If the system shows earlier that no
-//! other thread runs any more, the thread tries a yield at once ([`Yields::are_over`]). A yield may
-//! also be slow because it let peers compute. Such a yield loses nothing, and is forgiven
+//! So it loses only a small part of its time in such yields. A PE asks the system now and then how
+//! many threads can run. If only its peers can, it yields again at once ([`Yields::are_over`]). A
+//! yield may also be slow because it let peers compute. Such a yield loses nothing, and is forgiven
 //! ([`Yields::yield_now`]).
 
 use std::{
@@ -97,7 +97,7 @@ pub struct SpinBudget {
     pause: u16,
     /// When the last of these waits ended, in milliseconds.
     struck: u32,
-    /// How often the thread has looked since then whether others still compete with it.
+    /// The number of times that the thread has checked since then whether others compete with it.
     looks: u8,
 }
 
@@ -179,8 +179,9 @@ impl Yields {
         self.begun.elapsed()
     }
 
-    /// Returns whether it is time to sleep, after the wait has lasted for `waited`. If the thread
-    /// avoids yields, this asks now and then whether `others_compete` still, and ends that if not.
+    /// Returns whether it is time to sleep, after the wait has lasted for `waited`. While the thread
+    /// avoids yields, this calls `others_compete` now and then. If it returns false, the thread
+    /// yields again.
     pub fn are_over(&mut self, waited: Duration, others_compete: impl FnOnce() -> bool) -> bool {
         if self.budget.avoids_yields() && self.budget.is_look_due() {
             self.budget.looks += 1;
@@ -327,12 +328,13 @@ mod tests {
             });
             (asked, are_over, SpinBudget::of_word(true, yields.next_budget().word()))
         };
-        for (ms, looks, is_due) in [(0, 0, false), (5, 0, true), (5, 1, false), (9, 1, true)] {
+        for (ms, looks, is_due) in [(60, 5, false), (200, 5, true), (100, 6, false), (400, 6, true)]
+        {
             let (asked, are_over, next) = asks(after(ms, looks), true);
             assert_eq!((asked, are_over), (is_due, true), "{ms} ms, {looks} looks");
             assert!(next.avoids_yields() && next.looks == looks + u8::from(is_due));
         }
-        let (asked, are_over, next) = asks(after(5, 0), false);
+        let (asked, are_over, next) = asks(after(100, 0), false);
         assert!(asked && !are_over && !next.avoids_yields());
         let mut yields = Yields::new(SpinBudget::new(true));
         yields.are_over(Duration::ZERO, || panic!("nobody asks a thread that yields"));

@@ -38,6 +38,11 @@ impl Fence {
         Self { kind, register, state: AtomicU8::new(UNKNOWN) }
     }
 
+    /// Returns whether a thread has asked for the fence before.
+    fn is_known(&self) -> bool {
+        self.state.load(Relaxed) != UNKNOWN
+    }
+
     /// Returns whether the system has the fence.
     fn is_supported(&self) -> bool {
         // Relaxed: it publishes no other data.
@@ -54,23 +59,23 @@ impl Fence {
     }
 }
 
-/// Returns whether the system has a fence for the threads of this process.
-fn is_here() -> bool {
-    static FENCE: Fence = Fence::new(
-        libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
-        libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
-    );
-    FENCE.is_supported()
-}
+/// The fence for the threads of this process.
+static OF_PROCESS: Fence = Fence::new(
+    libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+    libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+);
 
 /// Registers for the fence of this process's threads if the process has one thread. That takes some
 /// microseconds. With more threads it takes some 20 milliseconds, because the system then waits for
 /// all processors.
 pub fn register_early() {
+    if OF_PROCESS.is_known() {
+        return;
+    }
     // A folder has a link for itself, one in its parent, and one in each folder in it.
     let threads = fs::metadata("/proc/self/task").map(|folder| folder.nlink().saturating_sub(2));
     if threads.is_ok_and(|threads| threads == 1) {
-        is_here();
+        OF_PROCESS.is_supported();
     }
 }
 
@@ -85,7 +90,7 @@ pub fn take_part() -> bool {
 
 /// Executes a fence on the threads of this process; returns whether it did.
 pub fn on_all_threads() -> bool {
-    is_here() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0
+    OF_PROCESS.is_supported() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0
 }
 
 /// Executes a fence on the threads of all processes that take part, which must include this one;
