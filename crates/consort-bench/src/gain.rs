@@ -39,6 +39,17 @@ pub fn text(gain: &Gain) -> String {
     }
 }
 
+/// Formats a gain for a narrow column: its ratio and interval if they are decided, as in
+/// `4.72x (3.65 to 30.1)`; `~` if there is no difference; and `?` with too few launches.
+#[must_use]
+pub fn brief(gain: &Gain) -> String {
+    match (interval(gain), gain.verdict(0.0)) {
+        (None, _) => "?".to_owned(),
+        (Some(_), Verdict::Faster | Verdict::Slower) => text(gain),
+        (Some(_), Verdict::Same | Verdict::Undecided) => "~".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,12 +59,12 @@ mod tests {
         let gain = between((10.0, Some((9.9, 10.1))), (1.0, None));
         assert_eq!((gain.ratio, gain.verdict(0.05)), (10.0, Verdict::Undecided));
         assert_eq!(interval(&gain), None);
-        assert_eq!(text(&gain), "too few launches");
+        assert_eq!((text(&gain).as_str(), brief(&gain).as_str()), ("too few launches", "?"));
         let gain = between((10.0, Some((9.9, 10.1))), (1.0, Some((0.9, 1.1))));
         assert_eq!(gain.verdict(0.05), Verdict::Faster);
         assert_eq!(interval(&gain), Some(gain.ci95));
-        assert_eq!(text(&gain), "10.0x (9.09 to 11.1)");
+        assert_eq!([text(&gain), brief(&gain)], ["10.0x (9.09 to 11.1)"; 2]);
         let gain = between((10.0, Some((5.0, 20.0))), (9.0, Some((8.0, 10.0))));
-        assert_eq!(text(&gain), "no difference found");
+        assert_eq!((text(&gain).as_str(), brief(&gain).as_str()), ("no difference found", "~"));
     }
 }

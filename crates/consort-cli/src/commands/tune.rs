@@ -359,7 +359,7 @@ impl Tune {
         let findings = Findings {
             objects: std::slice::from_ref(&checked),
             rows: Some(checked.rows()?),
-            page: &checked.page(path),
+            page: &checked.page(path, self.verbose),
             plots: &|document: &mut Document| checked.plot(document),
         };
         measurement.present(bench.switches(), &self.results, &findings)?;

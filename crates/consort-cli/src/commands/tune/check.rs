@@ -145,9 +145,15 @@ impl CheckOutput {
         });
     }
 
-    pub(super) fn page(&self, path: &Path) -> Page {
+    /// Returns the choices that are not within the limit, or all of them, and the verdict.
+    pub(super) fn page(&self, path: &Path, shows_all: bool) -> Page {
+        let is_shown = |point: &&Point| shows_all || point.penalty > LIMIT;
+        let mut points: Vec<&Point> = self.penalties.iter().filter(is_shown).collect();
+        if !shows_all {
+            points.sort_by(|one, other| other.penalty.total_cmp(&one.penalty));
+        }
         let mut rows = Vec::new();
-        for point in &self.penalties {
+        for point in points {
             let is_best = point.chosen == point.best;
             let noise = if point.within_noise && !is_best { " ~" } else { "" };
             rows.push(vec![
@@ -160,8 +166,10 @@ impl CheckOutput {
             ]);
         }
         let mut page = Page::default();
-        page.table(["query", "chosen", "time", "best", "time", "penalty"], rows, [2, 4, 5]);
-        page.lines("(~: the confidence intervals of both overlap)\n\n");
+        if !rows.is_empty() {
+            page.table(["query", "chosen", "time", "best", "time", "penalty"], rows, [2, 4, 5]);
+            page.lines("~: the confidence intervals of both overlap\n\n");
+        }
         let share = self.within_10_percent * 100.0;
         let count = self.penalties.len();
         page.lines(format!(

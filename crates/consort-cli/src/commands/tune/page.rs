@@ -124,14 +124,14 @@ fn gains(page: &mut Page, points: &[Point]) {
             time_or_dash(*tree_ns) + &radix,
             time_or_dash(point.chosen_ns),
             point.chosen.brief(),
-            point.gain().map_or("-".to_owned(), |gain| gain::text(&gain)),
+            point.gain().map_or("-".to_owned(), |gain| gain::brief(&gain)),
         ]);
     }
     page.lines(format!("Time of a call, in a row of calls{sync}\n"));
     if has_library {
         page.lines(
-            "threads: the faster of pthread's and std's; gain: threads / tuned, with its 95 % \
-             interval\n",
+            "threads: the faster of pthread's and std's\n\
+             gain: threads / tuned, with its 95 % interval; ~ no difference found; ? too few launches\n",
         );
     }
     page.table(columns, rows, [1, 2, 3, 4, 5, 6, 8]);
