@@ -176,6 +176,15 @@ impl CheckOutput {
             "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
             path.display()
         ));
+        let is_noise = |point: &&Point| point.penalty > LIMIT && point.within_noise;
+        match self.penalties.iter().filter(is_noise).count() {
+            0 => {}
+            1 => page
+                .lines("One of the others may be, because its interval and the best's overlap.\n"),
+            some => page.lines(format!(
+                "{some} of the others may be, because their intervals and the best's overlap.\n"
+            )),
+        }
         page.lines(if self.stopped {
             "Stopped before the end: no verdict.\n"
         } else if self.passed {
