@@ -58,6 +58,9 @@ use watch::{Meter, Watch};
 /// The budget divided by the time of the comparison, and the time limit of the comparison.
 const COMPARISON_SHARE: u32 = 6;
 const COMPARISON_MOST: Duration = Duration::from_secs(10);
+/// The least time for each call beyond the first screen, if there is more than one: enough for
+/// several launches, without which a time has no interval.
+const COMPARISON_LEAST: Duration = Duration::from_millis(200);
 /// The exit status of a failed check.
 const CHECK_FAILED: u8 = 3;
 
@@ -318,7 +321,8 @@ impl Tune {
     }
 
     /// Compares the choices with a thread library and simpler algorithms. The calls of the first
-    /// screen take all of the time, or half of it if other calls are shown, too.
+    /// screen take all of the time. If others are shown too, they take half of it; only as many of
+    /// them are compared as can be compared well.
     fn compare(
         &self,
         grid: &Grid,
@@ -331,14 +335,16 @@ impl Tune {
         let few = summary::headline(&all, self.algorithms().cores());
         let shows_all =
             self.verbose || self.results.report.is_some() || self.results.are_for_programs();
-        let others = all.into_iter().filter(|query| shows_all && !few.contains(query));
-        let others: Vec<Query> = others.collect();
+        let others = in_turn(&all).filter(|query| shows_all && !few.contains(query));
+        let most = (budget / 2).as_millis() / COMPARISON_LEAST.as_millis();
+        let others: Vec<Query> = others.take(usize::try_from(most)?.max(1)).collect();
         let of_few = if others.is_empty() { budget } else { budget / 2 };
         let mut points = Vec::new();
         for (queries, budget) in [(few, of_few), (others, budget - of_few)] {
             let show = |done, all, next: &str| meter.show(done, all, next);
             points.extend(comparison::run(self.fabric, &queries, wisdom, budget, stop, show)?);
         }
+        points.sort_by_key(|point| all.iter().position(|query| *query == point.query));
         Ok(points)
     }
 
@@ -369,6 +375,18 @@ impl Tune {
             false => ExitCode::from(CHECK_FAILED),
         })
     }
+}
+
+/// Returns the first query of each collective, then the second of each, and so on: there may not be
+/// enough time for all.
+fn in_turn(queries: &[Query]) -> impl Iterator<Item = Query> {
+    let of_each = queries.chunk_by(|one, other| one.collective == other.collective);
+    let of_each: Vec<&[Query]> = of_each.collect();
+    let most = of_each.iter().map(|queries| queries.len()).max().unwrap_or(0);
+    (0..most).flat_map(move |place| {
+        let nth = |queries: &&[Query]| queries.get(place).copied();
+        of_each.iter().filter_map(nth).collect::<Vec<_>>()
+    })
 }
 
 /// Warns if tuning took much longer than the budget: a launch takes at least as long as its calls.
