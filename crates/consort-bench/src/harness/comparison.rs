@@ -13,7 +13,7 @@ use consort::{
     tune::{Algorithms, Candidate, Collective, Query},
 };
 use consort_fabric::{CallSpec, OperatorClass, statistics::Gain};
-use consort_tuner::{Catalog, Grid, Measurements, Sample, Selector, Wisdom};
+use consort_tuner::{Catalog, Entry, Grid, Measurements, Sample, Selector, Wisdom};
 use serde::Serialize;
 
 use super::{launch::SessionError, work::Work, workbench::NativeWorkbench};
@@ -65,6 +65,10 @@ pub struct Point {
     pub loose_ns: Option<f64>,
     /// The time with Strict modes, likewise.
     pub strict_ns: Option<f64>,
+    /// The query's new entry, if a simpler algorithm was faster than the choice in wisdom. Then this
+    /// algorithm is `chosen`.
+    #[serde(skip)]
+    pub corrected: Option<Entry>,
 }
 
 impl Point {
@@ -145,7 +149,7 @@ fn point(
     budget: Duration,
 ) -> Result<Option<Point>, SessionError> {
     let algorithms = bench.algorithms();
-    let Some(chosen) = choice(algorithms, wisdom, query) else { return Ok(None) };
+    let Some(mut chosen) = choice(algorithms, wisdom, query) else { return Ok(None) };
     let is_barrier = query.collective == Collective::Barrier;
     let (gain, modes) =
         if is_barrier { (budget, None) } else { (budget / 3 * 2, Some(budget / 3)) };
@@ -170,7 +174,15 @@ fn point(
         fastest(own.iter().copied().filter(|(candidate, _)| wanted(candidate)))
     };
     let (flat, tree) = (fastest_of(&is_flat), fastest_of(&is_tree));
-    let of_chosen = fastest_of(&|candidate| *candidate == chosen);
+    let mut of_chosen = fastest_of(&|candidate| *candidate == chosen);
+    let simple = fastest_of(&is_simple);
+    let corrected = wisdom.entry(query).filter(|entry| entry.choice == chosen).and_then(|entry| {
+        let ((rival, faster), (_, own)) = (simple?, of_chosen?);
+        entry.beaten_by(rival, &faster, &own)
+    });
+    if let Some(entry) = &corrected {
+        (chosen, of_chosen) = (entry.choice.clone(), simple);
+    }
 
     let (mut loose_ns, mut strict_ns) = (None, None);
     if let Some(budget) = modes {
@@ -203,6 +215,7 @@ fn point(
         chosen,
         loose_ns,
         strict_ns,
+        corrected,
     }))
 }
 

@@ -45,8 +45,8 @@ use consort::{
 use consort_bench::harness::{NativeWorkbench, comparison};
 use consort_report::Document;
 use consort_tuner::{
-    Grid, Identity, IdentityMismatch, Rigour, Search, StopReason, Wisdom, WisdomError, Workload,
-    inconsistencies,
+    Entry, Grid, Identity, IdentityMismatch, Rigour, Search, StopReason, Wisdom, WisdomError,
+    Workload, inconsistencies,
 };
 
 use crate::wisdom_file::{self, advised, set_aside};
@@ -276,6 +276,12 @@ impl Tune {
             match &recorded {
                 Some(recorded) => replayed = Some(recorded.replay(&wisdom, left, stop, meter)?),
                 None => points = self.compare(&grid, &wisdom, left, stop, meter)?,
+            }
+            let corrected: Vec<Entry> =
+                points.iter().filter_map(|point| point.corrected.clone()).collect();
+            if !corrected.is_empty() {
+                corrected.into_iter().for_each(|entry| wisdom.insert(entry));
+                wisdom.save(path)?;
             }
         }
         meter.finish();

@@ -24,7 +24,11 @@ pub use format::FORMAT;
 pub use identity::{Identity, IdentityMismatch};
 pub use revisions::Revisions;
 
-use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
+use crate::{
+    Confidence, Rigour, Sample, TransferClass,
+    query::canonical,
+    times::{TIMES_NS, rounded_ns},
+};
 use identity::fingerprint;
 
 /// The largest number of contenders of an entry.
@@ -119,6 +123,33 @@ impl Entry {
     #[must_use]
     pub fn is_one_sample(&self) -> bool {
         self.ci95_ns.is_some_and(|(low, high)| low >= high)
+    }
+
+    /// Returns the entry after another measurement of its choice next to `rival`, in which the rival
+    /// was faster beyond both intervals. `own` and `sample` are the times of the choice and the rival.
+    /// Returns `None` if the rival was not faster, if one launch gave the times, or if the cores were
+    /// nearer or farther than when the choice was won.
+    #[must_use]
+    pub fn beaten_by(&self, rival: &Candidate, sample: &Sample, own: &Sample) -> Option<Self> {
+        let is_faster = sample.ci95_ns.1 < own.ci95_ns.0 && sample.launches.min(own.launches) > 1;
+        let is_alike = self.class.is_none() || self.class == sample.class;
+        if !is_faster || !is_alike || *rival == self.choice {
+            return None;
+        }
+        let (candidate, median_ns) = (self.choice.clone(), rounded_ns(own.median_ns));
+        let second = RunnerUp { candidate, median_ns };
+        let contenders = self.alternatives().filter(|one| *one != rival).take(MOST_CONTENDERS);
+        Some(Self {
+            choice: rival.clone(),
+            median_ns: rounded_ns(sample.median_ns),
+            ci95_ns: Some((rounded_ns(sample.ci95_ns.0), rounded_ns(sample.ci95_ns.1))),
+            runner_up: Some(second),
+            contenders: contenders.cloned().collect(),
+            class: sample.class,
+            confidence: Confidence::Clear,
+            rigour: self.rigour.max(Rigour::Measure),
+            ..self.clone()
+        })
     }
 
     /// Returns the width of the confidence interval as a share of the median.

@@ -2,8 +2,8 @@
 
 use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
-    ChosenBy, Confidence, Entry, Identity, Measurements, Rigour, RunnerUp, Selection, Selector,
-    Table, TransferClass, Wisdom,
+    ChosenBy, Confidence, Entry, Identity, Measurements, Rigour, RunnerUp, Sample, Selection,
+    Selector, Table, TransferClass, Wisdom,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -395,4 +395,31 @@ proptest! {
             }
         }
     }
+}
+
+/// As when `tune` compares its choices with simpler algorithms.
+#[test]
+fn a_choice_is_beaten_beyond_the_intervals_or_not_at_all() {
+    let near = Some(TransferClass::Near);
+    let sample = |low: f64, high: f64, launches| {
+        let (median_ns, ci95_ns) = ((low + high) / 2.0, (low, high));
+        Sample { median_ns, ci95_ns, p99_ns: high, launches, class: near }
+    };
+    let mut entry = Entry { class: near, ..entry(at(2, 8), "knomial(radix=2)") };
+    let flat = Candidate::new("flat");
+    let (own, faster) = (sample(200.0, 220.0, 8), sample(160.0, 170.0, 8));
+    let beaten = entry.beaten_by(&flat, &faster, &own).expect("it is faster");
+    assert_eq!((beaten.choice.algorithm.as_str(), beaten.median_ns), ("flat", 165.0));
+    assert_eq!(beaten.runner_up.as_ref().unwrap().candidate, entry.choice);
+    assert_eq!((beaten.confidence, beaten.class), (Confidence::Clear, near));
+    let mut all = wisdom([entry.clone()]);
+    all.insert(beaten);
+    assert_eq!(chosen(&all, at(2, 8)), Some(("flat".to_owned(), true)));
+
+    let overlaps = sample(160.0, 201.0, 8);
+    assert_eq!(entry.beaten_by(&flat, &overlaps, &own), None);
+    assert_eq!(entry.beaten_by(&flat, &sample(160.0, 170.0, 1), &own), None, "one launch");
+    assert_eq!(entry.beaten_by(&entry.choice, &faster, &own), None, "it is the choice");
+    entry.class = Some(TransferClass::Far);
+    assert_eq!(entry.beaten_by(&flat, &faster, &own), None, "it was won far");
 }

@@ -238,6 +238,7 @@ mod tests {
             chosen_ci95_ns: Some((290.0, 310.0)),
             loose_ns: None,
             strict_ns: None,
+            corrected: None,
         }
     }
 
