@@ -4,9 +4,9 @@
 use std::{env, ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result};
-use consort::tune::Algorithms;
 use consort_bench::harness::take_part;
 use consort_launch::{Binding, Launch};
+use consort_machine::topology::Topology;
 
 use crate::{args, output};
 
@@ -41,11 +41,15 @@ impl Session {
     /// Starts processes of this program, each on its own core if there are enough.
     fn start(&self, pes: u32) -> Result<ExitCode> {
         let program = env::current_exe().context("cannot find the path of this program")?;
-        let cores = Algorithms::here().cores();
+        let topology = Topology::discover();
         let launch = Launch {
             pes,
-            cores,
-            binding: if pes as usize <= cores { Binding::Core } else { Binding::Placed },
+            processors: topology.processors(),
+            binding: if pes as usize <= topology.usable_cores() {
+                Binding::Core
+            } else {
+                Binding::Placed
+            },
             variables: Vec::new(),
             tags: false,
             timeout: None,

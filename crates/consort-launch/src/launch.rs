@@ -10,8 +10,8 @@ use consort_native::{Binding, ProcessEnd, list_of_ranks};
 pub struct Launch {
     /// The number of processes.
     pub pes: u32,
-    /// The number of cores that they may use.
-    pub cores: usize,
+    /// The number of processors that they may use.
+    pub processors: usize,
     /// How the processes are bound to processors.
     pub binding: Binding,
     /// Environment variables of the processes, in addition to those of this process.

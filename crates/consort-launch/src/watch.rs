@@ -81,8 +81,8 @@ pub(crate) fn run(launch: &Launch, signals: &mut Signals, front: PipeReader) -> 
 impl<'l> Watch<'l> {
     /// Starts the job.
     fn new(launch: &'l Launch, signals: &Signals, front: PipeReader) -> io::Result<Self> {
-        let cores = u32::try_from(launch.cores).unwrap_or(u32::MAX);
-        let launcher = Launcher::new(launch.pes, cores, launch.binding)?;
+        let processors = u32::try_from(launch.processors).unwrap_or(u32::MAX);
+        let launcher = Launcher::new(launch.pes, processors, launch.binding)?;
         let begun = Instant::now();
         let (running, sources) = start(launch, &launcher, signals)?;
         Ok(Self {

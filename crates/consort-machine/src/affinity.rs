@@ -23,12 +23,6 @@ pub fn allowed() -> Vec<CpuId> {
     processors(system::mask())
 }
 
-/// Returns how many processors the calling thread may run on; 0 if the system does not report it.
-/// Allocates nothing.
-pub(crate) fn count_allowed() -> usize {
-    system::allowed(system::mask()).count()
-}
-
 /// Returns the first processor that the calling thread may run on and that `accepts` holds for.
 /// Allocates nothing.
 pub fn find_allowed(accepts: impl Fn(CpuId) -> bool) -> Option<CpuId> {

@@ -16,18 +16,16 @@ pub fn run_delay() -> Option<Duration> {
     times.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Returns whether threads other than the caller's `awake` threads may compete for its `cores`
-/// cores. Also true if a quota grants fewer cores than there are usable processors. Allocates
-/// nothing.
+/// Returns whether threads other than the caller's `awake` threads can run, or may be able to: also
+/// true if the system does not report it. Allocates nothing.
 #[must_use]
-pub fn others_compete(awake: u32, cores: u32) -> bool {
-    do_compete([awake, cores], crate::affinity::count_allowed(), runnable_threads())
+pub fn others_compete(awake: u32) -> bool {
+    do_compete(awake, runnable_threads())
 }
 
-/// As [`others_compete`], for given numbers of usable processors and of threads that can run.
-fn do_compete([awake, cores]: [u32; 2], processors: usize, runnable: Option<u32>) -> bool {
-    let may_wait_for_quota = !(1..=cores as usize).contains(&processors); // or the processors are unknown
-    may_wait_for_quota || runnable.is_none_or(|runnable| runnable > awake)
+/// As [`others_compete`], for a given number of threads that can run.
+fn do_compete(awake: u32, runnable: Option<u32>) -> bool {
+    runnable.is_none_or(|runnable| runnable > awake)
 }
 
 /// Returns how many threads of the system run or could run now, the caller among them; `None` if
@@ -101,11 +99,9 @@ mod tests {
             (3, Some(4), true),
             (8, None, true), // the system does not say
         ] {
-            let found = do_compete([awake, 2], 2, runnable);
+            let found = do_compete(awake, runnable);
             assert_eq!(found, expected, "{awake} threads are awake, {runnable:?} can run");
         }
-        assert!(do_compete([8, 2], 4, Some(8)), "a quota grants two of four processors");
-        assert!(do_compete([8, 2], 0, Some(8)), "the system does not report the processors");
     }
 
     #[test]

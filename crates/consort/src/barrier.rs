@@ -226,11 +226,11 @@ impl Barrier {
     #[inline]
     fn waiting(&self, threads: usize) -> &Waiting {
         self.phases.0.waiting.get_or_find(|| {
-            let cores = Algorithms::here().topology().usable_cores();
-            let [threads, cores] =
-                [threads, cores].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-            let apart = (threads <= cores).then(Apart::new);
-            Waiting { event: Event::new(threads, cores), apart }
+            let processors = Algorithms::here().topology().processors();
+            let [threads, processors] =
+                [threads, processors].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+            let apart = (threads <= processors).then(Apart::new);
+            Waiting { event: Event::new(threads, processors), apart }
         })
     }
 

@@ -515,8 +515,8 @@ impl Pool {
     ) -> Result<Self> {
         let ranks = makes()?;
         let size = ranks.size();
-        let Config { here, cores, .. } = *ranks.job.config();
-        let starting = Event::new(here, cores);
+        let Config { here, processors, .. } = *ranks.job.config();
+        let starting = Event::new(here, processors);
         let ending = starting.beside();
         let shared = Arc::new(Shared {
             start: Start::new(),

@@ -23,8 +23,8 @@ use clap::{
     Args, CommandFactory as _, Parser,
     builder::{OsStringValueParser, TypedValueParser as _},
 };
-use consort::tune::Algorithms;
 use consort_launch::{Binding, Launch};
+use consort_machine::topology::Topology;
 
 use consort_console::args::{self, MOST_PES};
 use machines::{Job, Machines};
@@ -158,7 +158,8 @@ impl Run {
             "none" => Binding::None,
             _ => Binding::Placed,
         };
-        let cores = Algorithms::here().cores();
+        let topology = Topology::discover();
+        let cores = topology.usable_cores();
         if binding == Binding::Core && self.pes as usize > cores {
             tracing::warn!("--bind core does nothing: {} PEs share {cores} usable cores", self.pes);
         }
@@ -166,7 +167,7 @@ impl Run {
         ignored_settings::warn(self.pes, &variables);
         let launch = Launch {
             pes: self.pes,
-            cores,
+            processors: topology.processors(),
             binding,
             variables,
             tags: self.tag_output,

@@ -112,7 +112,14 @@ impl Topology {
         self.quota.map(Quota::cores)
     }
 
-    /// Returns how many threads can run at once: the number of allowed processors, or the quota
+    /// Returns how many threads can each have a processor to themselves: the number of allowed
+    /// processors, at least one. With a quota, they run at once until it is used up.
+    #[must_use]
+    pub fn processors(&self) -> usize {
+        self.allowed.len().max(1)
+    }
+
+    /// Returns how many threads can run all the time: the number of allowed processors, or the quota
     /// rounded up if that is less. At least one.
     #[must_use]
     pub fn usable_cores(&self) -> usize {

@@ -24,8 +24,9 @@ pub struct Config {
     pub here: u32,
     /// The placement of the PEs on nodes that share no memory.
     pub nodes: Nodes,
-    /// The number of usable cores of this machine.
-    pub cores: u32,
+    /// The number of processors of this machine that the PEs may use. With a quota, PEs on separate
+    /// processors still run at once, until it is used up.
+    pub processors: u32,
     /// The size of the symmetric memory of each PE in bytes.
     pub heap_bytes: usize,
     /// The alignment of each PE's symmetric memory: a power of two, at least a page. In a process
@@ -62,7 +63,7 @@ impl Config {
             waiting: Waiting::SpinYield,
             here: 2,
             nodes: Nodes::One,
-            cores: 2,
+            processors: 2,
             heap_bytes: 4096,
             heap_align: 0,
             statics_bytes: 0,
@@ -78,19 +79,19 @@ impl Config {
 }
 
 impl Config {
-    /// Returns whether each PE can have a separate core.
+    /// Returns whether each PE can have a separate processor.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.here <= self.cores
+        self.here <= self.processors
     }
 
     /// Returns the time between two checks by a waiting PE. A check finds out whether the PE's
     /// peers make the same call, are present, and do not all wait for each other. Each PE checks
-    /// all peers, so if many PEs share few cores, a check takes longer and is done less often. With
+    /// all peers, so if many PEs share few processors, a check takes longer and is done less often. With
     /// up to about 1000 PEs on two cores, checks take less than a quarter of the processor time.
     pub(crate) fn check_interval(&self) -> Duration {
         let [shortest, longest] = CHECK_INTERVAL;
-        let checks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));
+        let checks = self.pes.saturating_mul(self.here.div_ceil(self.processors.max(1)));
         PER_PEER.saturating_mul(checks).clamp(shortest, longest)
     }
 
@@ -118,8 +119,8 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn interval_of(pes: u32, cores: u32) -> Duration {
-        Config { pes, here: pes, cores, ..Config::of_two() }.check_interval()
+    fn interval_of(pes: u32, processors: u32) -> Duration {
+        Config { pes, here: pes, processors, ..Config::of_two() }.check_interval()
     }
 
     #[test]

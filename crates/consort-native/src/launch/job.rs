@@ -329,7 +329,6 @@ impl Job {
             senders_fence: self.config.senders_fence(),
             scope: self.scope(),
             threads: self.config.here,
-            cores: self.config.cores,
         }
     }
 

@@ -32,8 +32,8 @@ pub(crate) struct ControlBlock {
     /// [`LAYOUT`], after the launcher has written everything else.
     layout: AtomicU64,
     pub(super) pes: AtomicU32,
-    /// The number of cores that the launcher may use.
-    pub(super) cores: AtomicU32,
+    /// The number of processors that the launcher may use.
+    pub(super) processors: AtomicU32,
     /// The [`Binding`], encoded in a word.
     pub(super) binding: AtomicU32,
     /// The offset in the file at which the used part ends.

@@ -40,11 +40,11 @@ pub(super) struct ControlFile {
 }
 
 impl ControlFile {
-    /// Creates the file for `pes` processes, which may use `cores` cores.
+    /// Creates the file for `pes` processes, which may use this many processors.
     ///
     /// # Errors
     /// When there are no processes or too many, or the system provides no memory.
-    pub(super) fn create(pes: u32, cores: u32, binding: Binding) -> io::Result<Self> {
+    pub(super) fn create(pes: u32, processors: u32, binding: Binding) -> io::Result<Self> {
         if pes == 0 || pes as usize > MOST_PROCESSES {
             let text = format!("a job has from 1 to {MOST_PROCESSES} processes, not {pes}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -60,7 +60,7 @@ impl ControlFile {
         system::extend(&file, bytes as u64).map_err(refused("ftruncate", bytes))?;
         let block = Self::map(&file).map_err(io::Error::other)?;
         block.pes.store(pes, Relaxed);
-        block.cores.store(cores, Relaxed);
+        block.processors.store(processors, Relaxed);
         block.binding.store(binding.word(), Relaxed);
         block.end.store(bytes as u64, Relaxed);
         block.seal();

@@ -14,12 +14,12 @@ use crate::{launch::failure::Failure, system::process as system};
 pub struct Launcher(ControlFile);
 
 impl Launcher {
-    /// Allocates memory for `pes` processes, which may use `cores` cores.
+    /// Allocates memory for `pes` processes, which may use this many processors.
     ///
     /// # Errors
     /// When there are no processes or too many, or the system provides no memory.
-    pub fn new(pes: u32, cores: u32, binding: Binding) -> io::Result<Self> {
-        ControlFile::create(pes, cores, binding).map(Self)
+    pub fn new(pes: u32, processors: u32, binding: Binding) -> io::Result<Self> {
+        ControlFile::create(pes, processors, binding).map(Self)
     }
 
     /// Returns the descriptor number under which the processes inherit the memory. It must be open

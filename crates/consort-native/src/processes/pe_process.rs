@@ -280,10 +280,10 @@ impl PeProcess {
         self.control.pes
     }
 
-    /// Returns the number of cores that the launcher may use.
+    /// Returns the number of processors that the launcher may use.
     #[must_use]
-    pub fn cores(&self) -> u32 {
-        self.control.cores.load(Relaxed).max(1)
+    pub fn processors(&self) -> u32 {
+        self.control.processors.load(Relaxed).max(1)
     }
 
     /// Returns the placement of the process.

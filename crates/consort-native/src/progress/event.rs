@@ -33,8 +33,6 @@ pub(crate) struct ParkingSlot<'p> {
     pub(crate) scope: Scope,
     /// The number of threads that may sleep here or at the other parkers of `sleepers`.
     pub(crate) threads: u32,
-    /// The number of cores that they can use.
-    pub(crate) cores: u32,
 }
 
 impl<'p> ParkingSlot<'p> {
@@ -47,7 +45,7 @@ impl<'p> ParkingSlot<'p> {
     #[cold]
     pub(crate) fn has_competitors(&self) -> bool {
         let asleep = self.sleepers.count() - u32::from(self.senders_fence);
-        usage::others_compete(self.threads.saturating_sub(asleep), self.cores)
+        usage::others_compete(self.threads.saturating_sub(asleep))
     }
 
     /// Waits until `test` returns `Some`, or for at most `limit`. Also returns the budget for the
@@ -115,38 +113,38 @@ pub struct Event {
     sleepers: Arc<Sleepers>,
     /// The number of threads that wait here or make others wait.
     threads: u32,
-    /// The number of cores that they can use.
-    cores: u32,
+    /// The number of processors that they can use.
+    processors: u32,
     /// The budget of the next wait, encoded in a word.
     budget: AtomicU64,
 }
 
 impl Event {
-    /// Creates an event for a number of threads, which wait for each other and can use `cores`
-    /// cores.
+    /// Creates an event for a number of threads, which wait for each other and can use this many
+    /// processors.
     #[must_use]
-    pub fn new(threads: u32, cores: u32) -> Self {
+    pub fn new(threads: u32, processors: u32) -> Self {
         let sleepers = Sleepers::default();
-        if threads > cores {
+        if threads > processors {
             sleepers.let_senders_fence();
         }
-        Self::with(Arc::new(sleepers), threads, cores)
+        Self::with(Arc::new(sleepers), threads, processors)
     }
 
     /// Creates another event for the same threads, so that each event knows how many of them sleep.
     #[must_use]
     pub fn beside(&self) -> Self {
-        Self::with(Arc::clone(&self.sleepers), self.threads, self.cores)
+        Self::with(Arc::clone(&self.sleepers), self.threads, self.processors)
     }
 
-    fn with(sleepers: Arc<Sleepers>, threads: u32, cores: u32) -> Self {
-        let budget = AtomicU64::new(SpinBudget::new(threads <= cores).word());
-        Self { parker: Parker::default(), sleepers, threads, cores, budget }
+    fn with(sleepers: Arc<Sleepers>, threads: u32, processors: u32) -> Self {
+        let budget = AtomicU64::new(SpinBudget::new(threads <= processors).word());
+        Self { parker: Parker::default(), sleepers, threads, processors, budget }
     }
 
-    /// Returns whether each thread can have a separate core.
+    /// Returns whether each thread can have a separate processor.
     fn fits(&self) -> bool {
-        self.threads <= self.cores
+        self.threads <= self.processors
     }
 
     /// Notifies all threads that wait for the event. Must be called after the store that they wait
@@ -206,9 +204,8 @@ impl Event {
         enter: impl Fn() -> S,
     ) -> Option<T> {
         let (senders_fence, scope) = (!self.fits(), Scope::Process);
-        let Self { parker, sleepers, threads, cores, .. } = self;
-        let (threads, cores) = (*threads, *cores);
-        let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads, cores };
+        let Self { parker, sleepers, threads, .. } = self;
+        let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads: *threads };
         let (value, next) = place.wait_entering(budget, limit, test, enter);
         self.budget.store(next.word(), Relaxed);
         value
@@ -232,8 +229,8 @@ mod tests {
         let budget_after = |threads| {
             let (parker, sleepers) = (Parker::default(), Sleepers::default());
             let (senders_fence, scope) = (false, Scope::Process);
-            let (parker, sleepers, cores) = (&parker, &sleepers, u32::MAX);
-            let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads, cores };
+            let (parker, sleepers) = (&parker, &sleepers);
+            let place = ParkingSlot { parker, sleepers, senders_fence, scope, threads };
             let limit = Some(Duration::from_millis(50));
             place.wait(SpinBudget::new(false), limit, || None::<()>).1.word() >> 8
         };
@@ -253,7 +250,7 @@ mod tests {
             waiter.join().expect("no panic")
         });
         assert_ne!(competing, 0, "the computing thread is not a peer");
-        if usage::others_compete(u32::MAX, u32::MAX) {
+        if usage::others_compete(u32::MAX) {
             return; // the system does not say how many threads run
         }
         assert_eq!(alone, 0, "all threads of the system may be peers");

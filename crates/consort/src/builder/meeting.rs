@@ -64,14 +64,14 @@ mod linux {
     use consort_native::{Binding, Meeting};
 
     use super::{
-        super::settings::{MASK, cores_of, mask},
+        super::settings::{MASK, mask, processors_of},
         Algorithms, Arc, MeetError, PeProcess, Rank, Rendezvous, Setting, SharedFile,
     };
 
     /// The data that a process sends to the others about the job.
     struct Payload<'t> {
-        /// The cores that the process may use, and a mask of their processors.
-        cores: (u32, [u64; MASK]),
+        /// The number of processors that the process may use, and their mask.
+        processors: (u32, [u64; MASK]),
         /// Its settings, each with its text.
         settings: Vec<(u64, &'t [u8])>,
     }
@@ -84,23 +84,23 @@ mod linux {
         settings: Result<&[Setting], String>,
         statics: Option<&SharedFile>,
     ) -> Result<Arc<PeProcess>, MeetError> {
-        let cores = Algorithms::here().topology().usable_cores();
-        let own = (u32::try_from(cores).unwrap_or(u32::MAX), mask());
+        let processors = Algorithms::here().topology().processors();
+        let own = (u32::try_from(processors).unwrap_or(u32::MAX), mask());
         let payload = settings.as_ref().map(|settings| encode(own, settings));
         let payload = payload.map_err(String::clone);
         let meeting = Meeting::begin(rank, pes, payload, statics, rendezvous.exchange()?)?;
         let all: Option<Vec<Payload<'_>>> = meeting.payloads().map(decode).collect();
         let all = all.ok_or(MeetError::Garbled)?;
         ensure_alike(&all, settings.unwrap_or_default())?;
-        let cores = cores_of(all.iter().map(|payload| payload.cores));
+        let processors = processors_of(all.iter().map(|payload| payload.processors));
         // Processes that may use different processors have been placed by their launcher.
-        let have_one_mask = all.iter().all(|payload| payload.cores.1 == all[0].cores.1);
+        let have_one_mask = all.iter().all(|payload| payload.processors.1 == all[0].processors.1);
         let binding = if have_one_mask { Binding::Placed } else { Binding::None };
-        meeting.join(u32::try_from(cores).unwrap_or(u32::MAX), binding)
+        meeting.join(u32::try_from(processors).unwrap_or(u32::MAX), binding)
     }
 
-    fn encode((cores, mask): (u32, [u64; MASK]), settings: &[Setting]) -> Vec<u8> {
-        let mut bytes = cores.to_le_bytes().to_vec();
+    fn encode((processors, mask): (u32, [u64; MASK]), settings: &[Setting]) -> Vec<u8> {
+        let mut bytes = processors.to_le_bytes().to_vec();
         bytes.extend(mask.iter().flat_map(|word| word.to_le_bytes()));
         for Setting { value, shown, .. } in settings {
             bytes.extend(value.to_le_bytes());
@@ -111,7 +111,7 @@ mod linux {
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Payload<'_>> {
-        let (cores, mut rest) = bytes.split_first_chunk()?;
+        let (processors, mut rest) = bytes.split_first_chunk()?;
         let mut mask = [0; MASK];
         for word in &mut mask {
             *word = number(&mut rest)?;
@@ -123,7 +123,7 @@ mod linux {
             let shown = bytes.split_off(..usize::try_from(length).ok()?)?;
             settings.push((value, shown));
         }
-        Some(Payload { cores: (u32::from_le_bytes(*cores), mask), settings })
+        Some(Payload { processors: (u32::from_le_bytes(*processors), mask), settings })
     }
 
     /// Takes a number from the beginning of the bytes.

@@ -9,7 +9,7 @@ use consort_native::{Config, FileLocation, Job, SharedFile};
 use super::{
     JobBuilder,
     ground::Ground,
-    settings::{MASK, Setting, cores_of, mask},
+    settings::{MASK, Setting, mask, processors_of},
 };
 use crate::{
     Error, Result,
@@ -32,9 +32,9 @@ pub(super) struct Processes {
     ground: Ground,
     /// The files with the static variables of near PEs, including this process's.
     statics: Vec<(Rank, Arc<SharedFile>)>,
-    /// The PEs on this machine, and the cores of it that their processes may use.
+    /// The PEs on this machine, and the processors of it that their processes may use.
     pub(super) here: u32,
-    pub(super) cores: usize,
+    pub(super) processors: usize,
 }
 
 fn failed(error: MpiError) -> Error {
@@ -55,8 +55,8 @@ fn machines(places: &[u64]) -> Option<Vec<u32>> {
     places.iter().map(number).collect()
 }
 
-/// Returns the number of cores and the mask in the words of a process.
-fn cores_and_mask(gathered: &[u64]) -> (u32, [u64; MASK]) {
+/// Returns the number of processors and the mask in the words of a process.
+fn processors_and_mask(gathered: &[u64]) -> (u32, [u64; MASK]) {
     let mask = gathered.get(BEFORE_MASK..).and_then(|mask| mask.try_into().ok());
     (low(gathered[1]), mask.unwrap_or_default())
 }
@@ -116,8 +116,8 @@ impl Processes {
         let mut why = None;
         let file = place.and_then(|_| SharedFile::new().map_err(|error| why = Some(error)).ok());
         let at = file.as_ref().map(SharedFile::at);
-        let cores = Algorithms::here().topology().usable_cores();
-        let mut own = vec![place.unwrap_or(0), cores as u64];
+        let processors = Algorithms::here().topology().processors();
+        let mut own = vec![place.unwrap_or(0), processors as u64];
         own.extend(at.map_or([0, 0], |at| [at.process.into(), at.descriptor.into()]));
         own.push(statics.as_ref().map_or(0, |file| file.at().descriptor.into()));
         own.extend(mask());
@@ -138,7 +138,7 @@ impl Processes {
             ground: Ground::Own,
             statics: statics.iter().map(|file| (own_pe, Arc::clone(file))).collect(),
             here: started.here.unwrap_or(started.processes).saturating_mul(each),
-            cores,
+            processors,
         };
         let Some(machines) = machines(&places).filter(|machines| are_shared(machines)) else {
             return Ok(apart);
@@ -190,7 +190,9 @@ impl Processes {
             ground,
             statics,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
-            cores: cores_of(neighbours.iter().map(|&process| cores_and_mask(gathered[process]))),
+            processors: processors_of(
+                neighbours.iter().map(|&process| processors_and_mask(gathered[process])),
+            ),
             ..apart
         })
     }

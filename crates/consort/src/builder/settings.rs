@@ -91,17 +91,18 @@ pub(super) fn mask() -> [u64; MASK] {
     mask
 }
 
-/// Returns the number of cores that processes may use together, from the number of cores and the
-/// mask of each. It grows with the union of the masks.
-pub(super) fn cores_of(all: impl Iterator<Item = (u32, [u64; MASK])> + Clone) -> usize {
+/// Returns the number of processors that processes may use together, from the number of processors
+/// and the mask of each. It grows with the union of the masks.
+pub(super) fn processors_of(all: impl Iterator<Item = (u32, [u64; MASK])> + Clone) -> usize {
     let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
     let mut union = [0; MASK];
     for (_, mask) in all.clone() {
         union.iter_mut().zip(mask).for_each(|(all, own)| *all |= own);
     }
-    let (cores, own) = all.into_iter().next().map_or((1, 1), |(cores, own)| (cores, count(&own)));
-    // The product does not fit 32 bits if a process says that it may use very many cores.
-    let all = u64::from(cores) * u64::from(count(&union)) / u64::from(own);
+    let first = all.into_iter().next();
+    let (processors, own) = first.map_or((1, 1), |(processors, own)| (processors, count(&own)));
+    // The product does not fit 32 bits if a process says that it may use very many processors.
+    let all = u64::from(processors) * u64::from(count(&union)) / u64::from(own);
     usize::try_from(all).unwrap_or(usize::MAX).max(1)
 }
 
@@ -110,13 +111,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_are_those_of_one_process_in_proportion_to_all_processors() {
+    fn processors_are_those_of_one_process_in_proportion_to_all_processors() {
         let mask = |words: [u64; 2]| {
             let mut mask = [0; MASK];
             mask[..2].copy_from_slice(&words);
             mask
         };
-        let of = |all: &[(u32, [u64; MASK])]| cores_of(all.iter().copied());
+        let of = |all: &[(u32, [u64; MASK])]| processors_of(all.iter().copied());
         assert_eq!(of(&[]), 1);
         assert_eq!(of(&[(2, mask([0b1111, 0])), (2, mask([0b1111, 0]))]), 2);
         assert_eq!(of(&[(2, mask([0b1111, 0])), (2, mask([0, 0b1111]))]), 4);

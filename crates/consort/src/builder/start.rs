@@ -208,20 +208,20 @@ impl JobBuilder {
             Whole::Loopback(end) => end.algorithms(pes),
         };
         // All processes decide by one number, even if they may use different cores.
-        let cores = match &whole {
-            Whole::Processes(member) => member.cores() as usize,
-            Whole::Mpi(processes) => processes.cores,
-            _ => topology.usable_cores(),
+        let processors = match &whole {
+            Whole::Processes(member) => member.processors() as usize,
+            Whole::Mpi(processes) => processes.processors,
+            _ => topology.processors(),
         };
         let waiting = self.waiting.unwrap_or_default();
-        if waiting == Waiting::Spin && self.pes > cores {
+        if waiting == Waiting::Spin && self.pes > processors {
             event(&format!(
-                "{} PEs spin on {cores} usable cores: each waits whole time slices for the others; \
+                "{} PEs spin on {processors} processors: each waits whole time slices for the others; \
                  use spin-yield-park",
                 self.pes
             ));
         }
-        let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+        let processors = u32::try_from(processors).unwrap_or(u32::MAX);
         let Self {
             heap_bytes,
             heap_align,
@@ -245,7 +245,7 @@ impl JobBuilder {
             here,
             nodes: Nodes::One,
             waiting,
-            cores,
+            processors,
             heap_bytes,
             heap_align,
             statics_bytes,

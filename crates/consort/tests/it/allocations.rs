@@ -113,7 +113,7 @@ fn kept_graph_allocates_nothing() {
 #[test]
 fn looking_for_competitors_allocates_nothing() {
     let before = COUNT.get();
-    let _ = consort_machine::usage::others_compete(2, 2);
+    let _ = consort_machine::usage::others_compete(2);
     assert_eq!(COUNT.get(), before);
 }
 

@@ -115,12 +115,12 @@ impl Meeting {
         self.greetings.iter().map(|greeting| &*greeting.payload)
     }
 
-    /// Becomes a PE of the job. All processes give the same number of `cores` that they may use
-    /// together, and the same placement.
+    /// Becomes a PE of the job. All processes give the same number of processors that they may
+    /// use together, and the same placement.
     ///
     /// # Errors
     /// When a process cannot take part, or the exchange fails.
-    pub fn join(mut self, cores: u32, binding: Binding) -> Result<Arc<PeProcess>, MeetError> {
+    pub fn join(mut self, processors: u32, binding: Binding) -> Result<Arc<PeProcess>, MeetError> {
         let (control, statics) = match self.find() {
             Ok((control, statics)) => (Arc::new(control), statics),
             Err(reason) => {
@@ -129,7 +129,7 @@ impl Meeting {
             }
         };
         // All processes store the same number.
-        control.cores.store(cores, Relaxed);
+        control.processors.store(processors, Relaxed);
         control.binding.store(binding.word(), Relaxed);
         let own = self.own;
         let joined = self.agree("").and_then(|()| self.enter(&control, statics));
