@@ -20,7 +20,7 @@ use crate::error::TeamError;
 use crate::{
     Job, JoinedPe, Pe, Result, Symmetric, Team,
     collectives::{combine::Nothing, verb::blank},
-    nonblocking::{Request, buffers::Pair},
+    nonblocking::{Request, buffers::Pair, shape::Shape},
     symmetric::element::Element,
 };
 
@@ -132,6 +132,7 @@ pub fn start_all_gather_named<T: Pod + Send>(
     let kind = (Collective::AllGather, SyncModes::MINE);
     let call = CallSpec { nonblocking: true, ..team.state.spec::<T, T>(kind, None, 1, None) };
     let ready = team.state.prepare_named(&call, name)?;
-    let buffers = Pair::new(vec![value], blank(team.size()), [true; 2], Nothing);
-    team.start_owned(ready, buffers, None, |pair| pair.target, Location::caller())
+    let buffers = Pair::new(vec![value], blank(team.size()), Nothing);
+    let shape = Shape::using([true; 2]);
+    team.start_owned(ready, shape, buffers, |pair, _| pair.target, Location::caller())
 }

@@ -13,7 +13,7 @@ use crate::{
         verb::{Held, Verb, bytes_of, layouts},
     },
     error::CallError,
-    nonblocking::{Request, buffers::OwnedLayout},
+    nonblocking::{Request, shape::OwnedLayout},
     runtime::dispatch::Combining,
 };
 

@@ -186,7 +186,8 @@ impl Team {
             widening.narrow_in(&results, &mut target);
             return Ok(());
         }
-        let buffers = brought(verb.collective, verb.is_root(self), source, target).into();
+        let is_broadcast = verb.collective == Collective::Broadcast;
+        let buffers = brought(is_broadcast, verb.is_root(self), source, target).into();
         let layouts = verb.even::<T>(self, len);
         self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
     }

@@ -159,14 +159,14 @@ impl Held<'_> {
 /// the root's is.
 #[inline(always)]
 pub(crate) fn brought<'b>(
-    collective: Collective,
+    is_broadcast: bool,
     is_root: bool,
     source: Buffer<'b>,
     target: Buffer<'b>,
 ) -> [Buffer<'b>; 2] {
-    match (collective, is_root) {
-        (Collective::Broadcast, true) => [source, Buffer::ABSENT],
-        (Collective::Broadcast, false) => [Buffer::ABSENT, target],
+    match (is_broadcast, is_root) {
+        (true, true) => [source, Buffer::ABSENT],
+        (true, false) => [Buffer::ABSENT, target],
         _ => [source, target],
     }
 }

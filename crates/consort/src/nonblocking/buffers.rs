@@ -1,26 +1,23 @@
-//! The data of an operation: buffers, their layouts, and the operator.
+//! The data of an operation: buffers and the operator.
 
 use std::{marker::PhantomData, ops::DerefMut, sync::Arc};
 
-use consort_fabric::{Collective, Layout, Pod, Rank};
+use consort_fabric::{Pod, Rank};
 use consort_native::{Block, Buffer, Job, Operands};
 
-use super::source::Elements;
-use crate::{
-    Displacements,
-    collectives::{
-        combine::Combine,
-        verb::{Held, brought, bytes_of, copy_own},
-        widening::Widening,
-    },
+use super::{shape::Shape, source::Elements};
+use crate::collectives::{
+    combine::Combine,
+    verb::{brought, copy_own},
+    widening::Widening,
 };
 
-/// The buffers of an operation.
+/// The buffers of an operation, which uses them as its shape says.
 pub(super) trait Buffers: Send {
-    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
+    fn operands<'c>(&'c mut self, shape: &Shape, job: &'c Job) -> Operands<'c>;
 
     /// Returns the buffers of a call whose partial results are wider than the elements.
-    fn widen(&self, job: &Job) -> Option<WideBuffers>;
+    fn widen(&self, shape: &Shape, job: &Job) -> Option<WideBuffers>;
 
     /// Writes the results of that call.
     fn narrow(&mut self, wide: &WideBuffers, job: &Job);
@@ -44,61 +41,25 @@ impl WideBuffers {
     }
 }
 
-/// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
-#[derive(Clone, Debug)]
-pub(crate) enum OwnedLayout {
-    /// Blocks of equal length, or one block.
-    Even(Layout<'static>),
-    /// Blocks at these displacements, in elements.
-    Each { blocks: Displacements, element_bytes: usize },
-}
-
-impl OwnedLayout {
-    pub(crate) fn of<T: Pod>(held: Held<'_>) -> Self {
-        match held {
-            Held::Nothing => Self::Even(Layout::whole(0)),
-            Held::One(len) => Self::Even(Layout::whole(bytes_of::<T>(len))),
-            Held::Each(blocks) => {
-                Self::Each { blocks: blocks.clone(), element_bytes: size_of::<T>() }
-            }
-        }
-    }
-
-    pub(super) fn layout(&self) -> Layout<'_> {
-        match self {
-            Self::Even(layout) => *layout,
-            Self::Each { blocks, element_bytes } => blocks.layout(*element_bytes),
-        }
-    }
-}
-
 /// A source, a target and the operator of a call: vectors that its operation owns, or borrows.
 pub(crate) struct Pair<T, S, D, C> {
     pub(super) source: S,
     pub(crate) target: D,
-    /// Whether this PE contributes the source, and receives the target.
-    uses: [bool; 2],
     combine: C,
-    widening: Option<Widening>,
     elements: PhantomData<fn() -> T>,
 }
 
 impl<T, S, D, C> Pair<T, S, D, C> {
-    pub(crate) fn new(source: S, target: D, uses: [bool; 2], combine: C) -> Self {
-        Self { source, target, uses, combine, widening: None, elements: PhantomData }
-    }
-
-    /// Sets how the call widens the elements.
-    pub(super) fn widened(self, widening: Option<Widening>) -> Self {
-        Self { widening, ..self }
+    pub(crate) fn new(source: S, target: D, combine: C) -> Self {
+        Self { source, target, combine, elements: PhantomData }
     }
 }
 
 impl<T: Pod, S: Elements<T>, D: DerefMut<Target = [T]>, C> Pair<T, S, D, C> {
     /// Returns source and target. A PE that has broadcast its source copies it to its target,
     /// unless that is empty.
-    pub(super) fn into_both(mut self, is_broadcasting: bool) -> (S, D) {
-        if is_broadcasting {
+    pub(super) fn into_both(mut self, shape: &Shape) -> (S, D) {
+        if shape.is_broadcasting() {
             copy_own(S::elements(&self.source), &mut self.target);
         }
         (self.source, self.target)
@@ -112,20 +73,21 @@ where
     D: DerefMut<Target = [T]> + Send,
     C: Combine<T> + Send,
 {
-    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
-        let Self { source, target, uses: [contributes, receives], combine, .. } = self;
+    fn operands<'c>(&'c mut self, shape: &Shape, _: &'c Job) -> Operands<'c> {
+        let Self { source, target, combine, .. } = self;
+        let [contributes, receives] = shape.uses;
         Operands {
             kernel: combine.combination().map(|it| it.kernel),
-            source: if *contributes { Buffer::source(S::elements(source)) } else { Buffer::ABSENT },
-            target: if *receives { Buffer::target(target) } else { Buffer::ABSENT },
+            source: if contributes { Buffer::source(S::elements(source)) } else { Buffer::ABSENT },
+            target: if receives { Buffer::target(target) } else { Buffer::ABSENT },
             layouts: None,
         }
     }
 
-    fn widen(&self, _: &Job) -> Option<WideBuffers> {
-        let widening = self.widening?;
+    fn widen(&self, shape: &Shape, _: &Job) -> Option<WideBuffers> {
+        let widening = shape.widening?;
         let source = widening.widen(S::elements(&self.source));
-        let target = Widening::blank::<T>(if self.uses[1] { self.target.len() } else { 0 });
+        let target = Widening::blank::<T>(if shape.uses[1] { self.target.len() } else { 0 });
         Some(WideBuffers { widening, source, target })
     }
 
@@ -156,13 +118,10 @@ impl Place for (usize, usize) {
 
 /// The symmetric memory of a call. The program does not use it while the call is pending.
 pub(super) struct InHeap<P, T, C> {
-    pub(super) collective: Collective,
-    pub(super) is_root: bool,
     pub(super) rank_in_world: Rank,
     pub(super) source: P,
     pub(super) target: P,
     pub(super) combine: C,
-    pub(super) widening: Option<Widening>,
     pub(super) elements: PhantomData<fn() -> T>,
 }
 
@@ -174,15 +133,15 @@ impl<P: Place, T, C> InHeap<P, T, C> {
 }
 
 impl<P: Place, T: Pod, C: Combine<T> + Send> Buffers for InHeap<P, T, C> {
-    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
+    fn operands<'c>(&'c mut self, shape: &Shape, job: &'c Job) -> Operands<'c> {
         let [source, target] = [&self.source, &self.target].map(|place| self.buffer(place, job));
-        let [source, target] = brought(self.collective, self.is_root, source, target);
+        let [source, target] = brought(shape.is_broadcast, shape.uses[0], source, target);
         let kernel = self.combine.combination().map(|it| it.kernel);
         Operands { kernel, source, target, layouts: None }
     }
 
-    fn widen(&self, job: &Job) -> Option<WideBuffers> {
-        let widening = self.widening?;
+    fn widen(&self, shape: &Shape, job: &Job) -> Option<WideBuffers> {
+        let widening = shape.widening?;
         let source = widening.widen_in(&self.buffer(&self.source, job));
         let target = Widening::blank::<T>(self.target.extent().1 / size_of::<T>());
         Some(WideBuffers { widening, source, target })

@@ -6,7 +6,7 @@ use std::panic::Location;
 use consort_fabric::{Pod, Rank};
 use consort_native::Site;
 
-use super::{Overlap, Request, buffers::Pair, source::Source};
+use super::{Overlap, Request, buffers::Pair, shape::Shape, source::Source};
 #[cfg(doc)]
 use crate::Error;
 use crate::{Result, Team, collectives::combine::Nothing};
@@ -40,8 +40,8 @@ impl Team {
     pub fn start_send<T: Pod + Send>(&self, to: Rank, data: Vec<T>) -> Result<Request<Vec<T>>> {
         let pair = self.messages_to(to)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
-        let buffers = Pair::new(data, Vec::new(), [true, false], Nothing);
-        pair.start_owned(ready, buffers, None, |pair| pair.source, Location::caller())
+        let (shape, buffers) = (Shape::using([true, false]), Pair::new(data, Vec::new(), Nothing));
+        pair.start_owned(ready, shape, buffers, |pair, _| pair.source, Location::caller())
     }
 
     /// Starts to receive a message from PE `from` into `data`, which has the message's length, and
@@ -57,16 +57,16 @@ impl Team {
     ) -> Result<Request<Vec<T>>> {
         let pair = self.messages_from(from)?;
         let ready = pair.state.message_plan::<T>(data.len())?;
-        let buffers = Pair::new(Vec::new(), data, [false, true], Nothing);
-        pair.start_owned(ready, buffers, None, |pair| pair.target, Location::caller())
+        let (shape, buffers) = (Shape::using([false, true]), Pair::new(Vec::new(), data, Nothing));
+        pair.start_owned(ready, shape, buffers, |pair, _| pair.target, Location::caller())
     }
 
     /// Sends a copy of a message, in the team that carries it: the caller continues immediately.
     pub(crate) fn send_copy<T: Pod>(&self, data: &[T], site: Site) -> Result<()> {
         let ready = self.state.message_plan::<T>(data.len())?;
         let source: Vec<u8> = bytemuck::cast_slice(data).to_vec();
-        let buffers = Pair::new(source, Vec::new(), [true, false], Nothing);
-        self.start_owned(ready, buffers, None, |_| (), site).map(drop)
+        let buffers = Pair::new(source, Vec::new(), Nothing);
+        self.start_owned(ready, Shape::using([true, false]), buffers, |_, _| (), site).map(drop)
     }
 }
 

@@ -21,7 +21,7 @@
 // | `request` | the request for one call |
 // | `alarm` | wakes tasks that await requests |
 // | `buffers` | the buffers and the operator of an operation |
-// | `shape` | which buffers a call uses, and their lengths |
+// | `shape` | how a call uses its buffers: which ones, their lengths and layouts |
 // | `start` | a team's calls, on vectors and in symmetric memory |
 // | `overlap` | a scope, in which calls borrow their data |
 // | `source` | the data that a scope's calls read |
@@ -34,7 +34,7 @@ mod messages;
 pub(crate) mod overlap;
 pub(crate) mod planned;
 mod request;
-mod shape;
+pub(crate) mod shape;
 mod source;
 pub(crate) mod start;
 
@@ -53,31 +53,30 @@ pub use planned::{Planned, PlannedBarrier};
 pub use request::Request;
 pub use source::Source;
 
-use buffers::{Buffers, OwnedLayout};
+use buffers::Buffers;
 use request::Completion;
+use shape::{OwnedLayout, Shape};
 
 use crate::{
     Result, Team,
     collectives::{
-        combine::Combine,
         verb::{Verb, planned_len},
         widening::Widening,
     },
-    runtime::{hold::CallState, plans::Ready},
+    runtime::{dispatch::Combination, hold::CallState, plans::Ready},
 };
 
 impl Team {
-    /// Returns the plan of a nonblocking call on blocks of `len` elements.
+    /// Returns the plan of a nonblocking call of this shape.
     fn nonblocking_plan<T: Pod>(
         &self,
         verb: &Verb<'_>,
-        len: usize,
+        shape: &Shape,
         symmetric: bool,
-        combine: &impl Combine<T>,
+        combination: Combination<'_>,
     ) -> Result<Arc<dyn Ready>> {
-        let (kind, len) = ((verb.collective, self.sync()), planned_len(verb.collective, len));
-        let combination = combine.combination();
-        let (call, combination) = match Widening::of(self, verb, combination) {
+        let (kind, len) = ((verb.collective, self.sync()), planned_len(verb.collective, shape.len));
+        let (call, combination) = match shape.widening {
             None => {
                 let call = self.state.spec::<T, T>(kind, verb.root, len, combination);
                 (CallSpec { symmetric, ..call }, combination)
@@ -91,9 +90,8 @@ impl Team {
         self.state.plan_to_share(&call, combination.map(|it| it.kernel).as_ref())
     }
 
-    /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its
-    /// operation owns `buffers` and passes them to `finish` at its end. `also`, if given, counts
-    /// the operation until that is dropped.
+    /// Starts a call of this shape by its plan at `site`. Its operation owns `buffers` and passes
+    /// them to `finish` at its end. `also`, if given, counts the operation until that is dropped.
     ///
     /// # Safety
     /// All that `buffers` and `finish` borrow must live until the operation has been dropped.
@@ -101,9 +99,9 @@ impl Team {
     unsafe fn launch<'f, C, B>(
         &self,
         ready: Arc<dyn Ready>,
+        shape: Shape,
         buffers: C,
-        layouts: Option<[OwnedLayout; 2]>,
-        finish: impl FnOnce(C) -> B + Send + 'f,
+        finish: impl FnOnce(C, &Shape) -> B + Send + 'f,
         also: Option<&Tally>,
         site: Site,
     ) -> Result<Request<B>>
@@ -117,13 +115,13 @@ impl Team {
             let (number, result) = (begun.number(), Arc::clone(&completion));
             let operation = async move {
                 let mut buffers = buffers;
-                let mut wide = buffers.widen(begun.job());
+                let mut wide = buffers.widen(&shape, begun.job());
                 let done = {
-                    let layouts =
-                        layouts.as_ref().map(|both| both.each_ref().map(OwnedLayout::layout));
+                    let layouts = shape.layouts.as_ref();
+                    let layouts = layouts.map(|both| both.each_ref().map(OwnedLayout::layout));
                     let operands = match &mut wide {
                         Some(wide) => wide.operands(),
-                        None => buffers.operands(begun.job()),
+                        None => buffers.operands(&shape, begun.job()),
                     };
                     let operands = Operands { layouts: layouts.as_ref(), ..operands };
                     // SAFETY: only this block creates the call's view, once, and only this
@@ -137,7 +135,7 @@ impl Team {
                     }
                     begun.complete();
                 }
-                result.fill(done.map(|()| finish(buffers)));
+                result.fill(done.map(|()| finish(buffers, &shape)));
                 begun.wake();
             };
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);

@@ -38,6 +38,7 @@ use consort_native::{Site, Tally};
 use super::{
     Request,
     buffers::Pair,
+    shape::Shape,
     source::{Elements, Source},
 };
 use crate::{
@@ -241,13 +242,14 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         if !self.messages.borrow().iter().any(is_it) {
             self.messages.borrow_mut().push(pair.clone());
         }
-        let buffers = Pair::new(source, target, [sends, !sends], Nothing);
-        let finish = |pair: Pair<T, S, _, _>| finish(pair.source, pair.target);
+        let shape = Shape::using([sends, !sends]);
+        let buffers = Pair::new(source, target, Nothing);
+        let finish = |pair: Pair<T, S, _, _>, _: &Shape| finish(pair.source, pair.target);
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            pair.launch(ready, buffers, None, finish, Some(&self.operations), site)
+            pair.launch(ready, shape, buffers, finish, Some(&self.operations), site)
         }
     }
 
@@ -290,14 +292,13 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         team.refuse_borrowed()?;
         let lens = (Some(source.elements().len()), Some(target.len()));
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, lens.0, lens.1)?;
-        let is_broadcasting = shape.is_broadcasting();
-        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
-        let finish = move |pair: Pair<T, S, _, C>| finish(pair.into_both(is_broadcasting));
+        let buffers = Pair::new(source, target, combine);
+        let finish = |pair: Pair<T, S, _, C>, shape: &Shape| finish(pair.into_both(shape));
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            team.launch(ready, buffers, shape.layouts, finish, Some(&self.operations), site)
+            team.launch(ready, shape, buffers, finish, Some(&self.operations), site)
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     Result, Team,
     collectives::{
         call::Call,
-        combine::{Combine, Nothing},
+        combine::Combine,
         form::{KnowsLength, KnowsSource, KnowsTarget, Makes, Returns, Sealed, Separate},
         verb::{Verb, check_own},
     },
@@ -35,7 +35,7 @@ impl Team {
     pub fn plan_barrier(&self) -> Result<PlannedBarrier> {
         let team = self.with_sync(SyncModes::STRICT);
         let verb = Verb::new(Collective::Barrier);
-        let ready = team.nonblocking_plan::<u8>(&verb, 0, false, &Nothing)?;
+        let ready = team.nonblocking_plan::<u8>(&verb, &Shape::EMPTY, false, None)?;
         Ok(PlannedBarrier { team, ready })
     }
 
@@ -141,10 +141,9 @@ impl<T: Pod + Send, B: Send + 'static> Planned<T, B> {
         let shape = &self.shape;
         ensure_planned(shape.uses[0] || shape.is_broadcast, data.len(), shape.source_len)?;
         let (source, target) = shape.place(data);
-        let (finish, is_among_some, is_broadcasting) =
-            (self.finish, shape.is_among_some, shape.is_broadcasting());
-        let finish = move |pair: Pair<_, _, _, _>| {
-            finish(is_among_some, Shape::result(is_broadcasting, pair.source, pair.target))
+        let finish = self.finish;
+        let finish = move |pair: Owned<T>, shape: &Shape| {
+            finish(shape.is_among_some, shape.result(pair.source, pair.target))
         };
         self.begin(source, target, finish, Location::caller())
     }
@@ -178,25 +177,21 @@ impl<T: Pod + Send, B: Send + 'static> Planned<T, B> {
         let shape = &self.shape;
         ensure_planned(shape.uses[0], source.len(), shape.source_len)?;
         ensure_planned(shape.uses[1], target.len(), shape.target_len)?;
-        let is_broadcasting = shape.is_broadcasting();
-        if is_broadcasting {
+        if shape.is_broadcasting() {
             check_own(source.len(), target.len())?;
         }
-        let finish = move |pair: Pair<_, _, _, _>| pair.into_both(is_broadcasting);
-        self.begin(source, target, finish, Location::caller())
+        self.begin(source, target, Pair::into_both, Location::caller())
     }
 
     fn begin<R: Send + 'static>(
         &self,
         source: Vec<T>,
         target: Vec<T>,
-        finish: impl FnOnce(Owned<T>) -> R + Send + 'static,
+        finish: impl FnOnce(Owned<T>, &Shape) -> R + Send + 'static,
         site: Site,
     ) -> Result<Request<R>> {
-        let Shape { uses, layouts, widening, .. } = &self.shape;
-        let buffers = Pair::new(source, target, *uses, Arc::clone(&self.combine));
-        let buffers = buffers.widened(*widening);
-        self.team.start_owned(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
+        let buffers = Pair::new(source, target, Arc::clone(&self.combine));
+        self.team.start_owned(Arc::clone(&self.ready), self.shape.clone(), buffers, finish, site)
     }
 }
 

@@ -1,23 +1,50 @@
-//! The buffers that a nonblocking call uses, and their lengths.
+//! How a nonblocking call uses the buffers of this PE.
 
 use std::sync::Arc;
 
-use consort_fabric::{Collective, Pod};
+use consort_fabric::{Collective, Layout, Pod};
 
-use super::buffers::OwnedLayout;
 use crate::{
-    Result, Team,
+    Displacements, Result, Team,
     collectives::{
         combine::Combine,
-        verb::{Verb, blank, check_len, check_own, ensure_fits, layouts},
+        verb::{Held, Verb, blank, bytes_of, check_len, check_own, ensure_fits, layouts},
         widening::Widening,
     },
     runtime::plans::Ready,
 };
 
-/// The buffers of this PE in a call.
+/// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(crate) enum OwnedLayout {
+    /// Blocks of equal length, or one block.
+    Even(Layout<'static>),
+    /// Blocks at these displacements, in elements.
+    Each { blocks: Displacements, element_bytes: usize },
+}
+
+impl OwnedLayout {
+    pub(crate) fn of<T: Pod>(held: Held<'_>) -> Self {
+        match held {
+            Held::Nothing => Self::Even(Layout::whole(0)),
+            Held::One(len) => Self::Even(Layout::whole(bytes_of::<T>(len))),
+            Held::Each(blocks) => {
+                Self::Each { blocks: blocks.clone(), element_bytes: size_of::<T>() }
+            }
+        }
+    }
+
+    pub(super) fn layout(&self) -> Layout<'_> {
+        match self {
+            Self::Even(layout) => *layout,
+            Self::Each { blocks, element_bytes } => blocks.layout(*element_bytes),
+        }
+    }
+}
+
+/// How a call uses the buffers of this PE.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
     /// The length of a block.
     pub(super) len: usize,
     pub(super) source_len: usize,
@@ -34,26 +61,59 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// A call without data.
+    pub(super) const EMPTY: Self = Self::using([false; 2]);
+
+    /// Returns the shape of a call that has a plan and combines nothing, from the buffers that it
+    /// uses.
+    pub(crate) const fn using(uses: [bool; 2]) -> Self {
+        Self {
+            len: 0,
+            source_len: 0,
+            target_len: 0,
+            uses,
+            is_broadcast: false,
+            is_among_some: false,
+            layouts: None,
+            widening: None,
+        }
+    }
+
+    /// Returns the shape of a call on blocks of `len` elements, with `layouts` if it is a vector
+    /// variant.
+    pub(super) fn new<T>(
+        team: &Team,
+        verb: &Verb<'_>,
+        combine: &impl Combine<T>,
+        len: usize,
+        layouts: Option<[OwnedLayout; 2]>,
+    ) -> Self {
+        let (contributed, received) = verb.blocks(team);
+        Self {
+            len,
+            is_broadcast: verb.collective == Collective::Broadcast,
+            is_among_some: verb.is_among_some(team),
+            layouts,
+            widening: Widening::of(team, verb, combine.combination()),
+            ..Self::using([contributed > 0, received > 0])
+        }
+    }
+
     /// Returns the shape of a call whose buffers have these lengths. Lengths that are not given
     /// follow from the others, and from what `verb` states.
     fn of<T: Pod>(
         team: &Team,
         verb: &Verb<'_>,
+        combine: &impl Combine<T>,
         source_len: Option<usize>,
         target_len: Option<usize>,
     ) -> Result<Self> {
         let collective = verb.collective;
         let (contributed, received) = verb.blocks(team);
-        let uses = [contributed > 0, received > 0];
         let shape = |len, source_len, target_len, layouts| Self {
-            len,
             source_len,
             target_len,
-            uses,
-            is_broadcast: collective == Collective::Broadcast,
-            is_among_some: verb.is_among_some(team),
-            layouts,
-            widening: None,
+            ..Self::new(team, verb, combine, len, layouts)
         };
         let own = if collective == Collective::ScatterVector { target_len } else { source_len };
         if let Some([given, received]) = verb.held(team, verb.len.or(own).unwrap_or(0))? {
@@ -104,8 +164,8 @@ impl Shape {
     }
 
     /// Returns the result of a call on one vector.
-    pub(super) fn result<T>(is_broadcasting: bool, source: Vec<T>, target: Vec<T>) -> Vec<T> {
-        if is_broadcasting { source } else { target }
+    pub(super) fn result<T>(&self, source: Vec<T>, target: Vec<T>) -> Vec<T> {
+        if self.is_broadcasting() { source } else { target }
     }
 
     /// Returns whether this PE broadcasts its data.
@@ -123,10 +183,8 @@ impl Team {
         source_len: Option<usize>,
         target_len: Option<usize>,
     ) -> Result<(Shape, Arc<dyn Ready>)> {
-        let shape = Shape::of::<T>(self, verb, source_len, target_len)?;
-        let widening = Widening::of(self, verb, combine.combination());
-        let shape = Shape { widening, ..shape };
-        let ready = self.nonblocking_plan::<T>(verb, shape.len, false, combine)?;
+        let shape = Shape::of::<T>(self, verb, combine, source_len, target_len)?;
+        let ready = self.nonblocking_plan::<T>(verb, &shape, false, combine.combination())?;
         Ok((shape, ready))
     }
 }

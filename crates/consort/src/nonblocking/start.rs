@@ -7,8 +7,8 @@ use consort_native::Site;
 
 use super::{
     Request,
-    buffers::{InHeap, OwnedLayout, Pair, Place},
-    shape::Shape,
+    buffers::{InHeap, Pair, Place},
+    shape::{OwnedLayout, Shape},
 };
 #[cfg(doc)]
 use crate::{Error, error::CallError};
@@ -21,7 +21,6 @@ use crate::{
             KnowsLength, KnowsSource, KnowsTarget, Makes, Returns, Sealed, Separate, TakesLength,
         },
         verb::{Verb, layouts},
-        widening::Widening,
     },
     runtime::plans::Ready,
     symmetric::element::Element,
@@ -174,8 +173,8 @@ impl Team {
         ready: Arc<dyn Ready>,
         site: Site,
     ) -> Result<Request<()>> {
-        let nothing = Pair::<u8, _, _, _>::new(Vec::new(), Vec::new(), [false; 2], Nothing);
-        self.start_owned(ready, nothing, None, |_| (), site)
+        let nothing = Pair::<u8, _, _, _>::new(Vec::new(), Vec::new(), Nothing);
+        self.start_owned(ready, Shape::EMPTY, nothing, |_, _| (), site)
     }
 
     /// Starts a call on blocks of `len` elements in symmetric memory.
@@ -190,22 +189,19 @@ impl Team {
         layouts: Option<[OwnedLayout; 2]>,
         site: Site,
     ) -> Result<Request<()>> {
-        let widening = Widening::of(self, verb, combine.combination());
-        let ready = self.nonblocking_plan::<T>(verb, len, symmetric, &combine)?;
+        let shape = Shape::new(self, verb, &combine, len, layouts);
+        let ready = self.nonblocking_plan::<T>(verb, &shape, symmetric, combine.combination())?;
         let buffers = InHeap {
-            collective: verb.collective,
-            is_root: verb.is_root(self),
             rank_in_world: self.state.endpoint.rank_in_world(),
             source,
             target,
             combine,
-            widening,
             elements: PhantomData::<fn() -> T>,
         };
         // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, buffers, layouts, |_| (), None, site)
+            self.launch(ready, shape, buffers, |_, _| (), None, site)
         }
     }
 
@@ -213,15 +209,15 @@ impl Team {
     pub(crate) fn start_owned<T: Pod + Send, C: Combine<T> + Send + 'static, B: Send + 'static>(
         &self,
         ready: Arc<dyn Ready>,
+        shape: Shape,
         buffers: Pair<T, Vec<T>, Vec<T>, C>,
-        layouts: Option<[OwnedLayout; 2]>,
-        finish: impl FnOnce(Pair<T, Vec<T>, Vec<T>, C>) -> B + Send + 'static,
+        finish: impl FnOnce(Pair<T, Vec<T>, Vec<T>, C>, &Shape) -> B + Send + 'static,
         site: Site,
     ) -> Result<Request<B>> {
         // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, buffers, layouts, finish, None, site)
+            self.launch(ready, shape, buffers, finish, None, site)
         }
     }
 }
@@ -237,12 +233,11 @@ impl<T: Pod + Send> Start<'_, T> {
         let Self { team, source } = self;
         let (shape, ready) = team.shape_and_plan::<T>(verb, &combine, Some(source.len()), None)?;
         let (source, target) = shape.place(source);
-        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
-        let (is_broadcasting, is_among_some) = (shape.is_broadcasting(), shape.is_among_some);
-        let finish = move |Pair { source, target, .. }| {
-            finish(is_among_some, Shape::result(is_broadcasting, source, target))
+        let buffers = Pair::new(source, target, combine);
+        let finish = |Pair { source, target, .. }: Pair<_, _, _, _>, shape: &Shape| {
+            finish(shape.is_among_some, shape.result(source, target))
         };
-        team.start_owned(ready, buffers, shape.layouts, finish, site)
+        team.start_owned(ready, shape, buffers, finish, site)
     }
 }
 
@@ -276,10 +271,8 @@ impl<T: Pod + Send, C: Combine<T> + Send + 'static> Makes<C> for StartInto<'_, T
         let Self { team, source, target } = self;
         let lens = (Some(source.len()), Some(target.len()));
         let (shape, ready) = team.shape_and_plan::<T>(&verb, &combine, lens.0, lens.1)?;
-        let is_broadcasting = shape.is_broadcasting();
-        let buffers = Pair::new(source, target, shape.uses, combine).widened(shape.widening);
-        let finish = move |pair: Pair<_, _, _, _>| pair.into_both(is_broadcasting);
-        team.start_owned(ready, buffers, shape.layouts, finish, site)
+        let buffers = Pair::new(source, target, combine);
+        team.start_owned(ready, shape, buffers, Pair::into_both, site)
     }
 
     fn some(self, verb: Verb<'_>, combine: C, site: Site) -> Result<Self::Some> {
