@@ -129,8 +129,8 @@ pub fn start_all_gather_named<T: Pod + Send>(
     name: &str,
     value: T,
 ) -> Result<Request<Vec<T>>> {
-    let kind = (Collective::AllGather, SyncModes::MINE);
-    let call = CallSpec { nonblocking: true, ..team.state.spec::<T, T>(kind, None, 1, None) };
+    let call = team.state.spec::<T, T>(Collective::AllGather, SyncModes::MINE, 1, None);
+    let call = CallSpec { nonblocking: true, ..call };
     let ready = team.state.prepare_named(&call, name)?;
     let buffers = Pair::new(vec![value], blank(team.size()), Nothing);
     let shape = Shape::using([true; 2]);

@@ -6,7 +6,7 @@ use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands, Site};
 
 use super::{
-    verb::{Held, Verb, blank, block_len, brought, layouts, planned_len},
+    verb::{Held, Verb, blank, block_len, brought, layouts},
     widening::Widening,
 };
 #[cfg(doc)]
@@ -94,15 +94,13 @@ impl Team {
         if size_of_val(data) < SHORT_BYTES {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         }
-        let Verb { collective, root, .. } = verb;
-        let call =
-            self.state.spec::<N, T>((collective, self.sync()), root, data.len(), combination);
+        let call = verb.spec::<N, T>(self, data.len(), combination);
         let call = CallSpec { in_place: true, ..call };
         let kernel = combination.map(|it| it.kernel);
         let Some(ready) = self.state.plan_in_place(&call, kernel.as_ref())? else {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         };
-        let (source, target) = match root.is_none() || verb.is_root(self) {
+        let (source, target) = match verb.root.is_none() || verb.is_root(self) {
             true => (Buffer::ABSENT, Buffer::target(data)),
             false => (Buffer::source(data), Buffer::ABSENT),
         };
@@ -221,17 +219,10 @@ impl Team {
         layouts: Option<&[Layout<'_>; 2]>,
         site: Site,
     ) -> Result<()> {
-        let Verb { collective, root, .. } = verb;
         let kernel = combination.map(|it| it.kernel);
         let operands = Operands { kernel, source, target, layouts };
-        self.state.call::<N, T>(
-            (collective, self.sync()),
-            root,
-            planned_len(collective, len),
-            symmetric,
-            (&operands, site),
-            combination.map_or("", |it| it.name),
-        )
+        let call = verb.spec::<N, T>(self, len, combination);
+        self.state.call(CallSpec { symmetric, ..call }, &operands, site)
     }
 
     /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
@@ -242,8 +233,7 @@ impl Team {
     #[track_caller]
     pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size());
-        let kind = (Collective::AllGather, SyncModes::MINE);
-        let call = self.state.spec::<T, T>(kind, None, 1, None);
+        let call = self.state.spec::<T, T>(Collective::AllGather, SyncModes::MINE, 1, None);
         let ready = self.state.prepare_named(&call, name)?;
         let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
         let (source, target) = (Buffer::source(source), Buffer::target(target));

@@ -1,13 +1,14 @@
 //! A collective with its root and the lengths of its blocks, and their checks.
 
 use consort_collectives::PlanError;
-use consort_fabric::{Collective, Layout, Pod, Rank};
+use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank};
 use consort_native::Buffer;
 
 use super::counts::Sides;
 use crate::{
     Displacements, Result, Team,
     error::{CallError, DisplacementsError},
+    runtime::dispatch::Combination,
 };
 
 /// A collective with its root, and with what the program states about its blocks.
@@ -41,6 +42,21 @@ impl<'d> Verb<'d> {
     #[inline(always)]
     pub(crate) fn rooted(collective: Collective, root: Rank) -> Self {
         Self { root: Some(root), ..Self::new(collective) }
+    }
+
+    /// Returns the description of a blocking call of `team` outside symmetric memory, on blocks of
+    /// `len` elements; 0 in a vector variant, whose blocks differ. `N` and `T` are as in
+    /// [`Team::on_slices`].
+    #[inline(always)]
+    pub(crate) fn spec<N, T: Pod>(
+        &self,
+        team: &Team,
+        len: usize,
+        combination: Combination<'_>,
+    ) -> CallSpec {
+        let len = if self.collective.is_vector() { 0 } else { len };
+        let call = team.state.spec::<N, T>(self.collective, team.sync(), len, combination);
+        CallSpec { root: self.root.unwrap_or(Rank(0)), ..call }
     }
 
     /// Returns whether `team`'s PE is the root.
@@ -206,13 +222,6 @@ pub(crate) fn layouts<'l, T: Pod>(
         return Err(DisplacementsError::Own { rank, given, received }.into());
     }
     Ok(layouts)
-}
-
-/// Returns the length for which a plan is created: that of a block; 0 for vector variants, whose
-/// lengths differ.
-#[inline(always)]
-pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
-    if collective.is_vector() { 0 } else { len }
 }
 
 /// Returns the length of a block, from the lengths of the buffers that this PE uses. Fails unless

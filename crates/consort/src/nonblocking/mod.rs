@@ -59,10 +59,7 @@ use shape::{OwnedLayout, Shape};
 
 use crate::{
     Result, Team,
-    collectives::{
-        verb::{Verb, planned_len},
-        widening::Widening,
-    },
+    collectives::{verb::Verb, widening::Widening},
     runtime::{dispatch::Combination, hold::CallState, plans::Ready},
 };
 
@@ -75,15 +72,15 @@ impl Team {
         symmetric: bool,
         combination: Combination<'_>,
     ) -> Result<Arc<dyn Ready>> {
-        let (kind, len) = ((verb.collective, self.sync()), planned_len(verb.collective, shape.len));
         let (call, combination) = match shape.widening {
             None => {
-                let call = self.state.spec::<T, T>(kind, verb.root, len, combination);
+                let call = verb.spec::<T, T>(self, shape.len, combination);
                 (CallSpec { symmetric, ..call }, combination)
             }
             Some(widening) => {
-                let (len, combination) = (Widening::numbers::<T>(len), widening.combination());
-                (self.state.spec::<T, f32>(kind, verb.root, len, combination), combination)
+                let combination = widening.combination();
+                let len = Widening::numbers::<T>(shape.len);
+                (verb.spec::<T, f32>(self, len, combination), combination)
             }
         };
         let call = CallSpec { nonblocking: true, ..call };

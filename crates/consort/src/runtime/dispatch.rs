@@ -2,9 +2,7 @@
 
 use std::{any::type_name, sync::Arc};
 
-use consort_fabric::{
-    CallSpec, Collective, Kernel, Operator, OperatorClass, Pod, Rank, SyncModes, Wide,
-};
+use consort_fabric::{CallSpec, Collective, Kernel, Operator, OperatorClass, Pod, SyncModes, Wide};
 use consort_native::{Operands, Site};
 
 use super::{hold::Hold, plan_cache::Key, plans::Ready};
@@ -30,31 +28,15 @@ impl<'k> Combining<'k> {
 }
 
 impl Hold {
-    /// Makes a call at `site` on blocks of `len` elements, by its cached plan or a new one. The
-    /// program's elements are of type `N`, and are sent as elements of type `T`.
-    #[inline]
-    pub(crate) fn call<N, T: Pod>(
-        &self,
-        (collective, sync): (Collective, SyncModes),
-        root: Option<Rank>,
-        len: usize,
-        symmetric: bool,
-        (operands, site): (&Operands<'_>, Site),
-        operator: &'static str,
-    ) -> Result<()> {
-        let key = Key {
-            call: Key::pack(collective, sync, root.unwrap_or(Rank(0)), symmetric),
-            bytes: len * size_of::<T>(),
-            datatype: type_name::<N>().as_ptr().addr(),
-            kernel: operands.kernel.as_ref().map_or(0, |one| Key::of_operator(one, operator)),
-        };
+    /// Makes a call at `site`, by its cached plan or a new one. It is inlined, so a call by a cached
+    /// plan stores only the parts of its description that are in the key.
+    #[inline(always)]
+    pub(crate) fn call(&self, call: CallSpec, operands: &Operands<'_>, site: Site) -> Result<()> {
+        let key = Key::of(&call, operands.kernel.as_ref());
         if let Some(ready) = self.cache.find(&key) {
             return self.run(&*ready, operands, site);
         }
-        let combination =
-            operands.kernel.map(|kernel| Combining { kernel, name: operator, wide: None });
-        let call = self.spec::<N, T>((collective, sync), root, len, combination);
-        self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands, site)
+        self.call_by_new_plan(key, call, operands, site)
     }
 
     /// Makes the call by a new plan: separate from `run`, so that calls by cached plans stay short.
@@ -81,18 +63,19 @@ impl Hold {
     }
 
     /// Returns the description of a blocking call of this team on blocks of `len` elements outside
-    /// symmetric memory. Parameters as in [`Hold::call`].
+    /// symmetric memory, with root 0. The program's elements are of type `N`, and are sent as
+    /// elements of type `T`.
+    #[inline(always)]
     pub(crate) fn spec<N, T: Pod>(
         &self,
-        (collective, sync): (Collective, SyncModes),
-        root: Option<Rank>,
+        collective: Collective,
+        sync: SyncModes,
         len: usize,
         combination: Combination<'_>,
     ) -> CallSpec {
         CallSpec {
             collective,
             sync,
-            root: root.unwrap_or(Rank(0)),
             bytes: len * size_of::<T>(),
             datatype: type_name::<N>(),
             element_bytes: size_of::<T>(),
@@ -137,17 +120,17 @@ impl Hold {
     fn call_by_new_plan(
         &self,
         key: Key,
-        call: &CallSpec,
+        call: CallSpec,
         operands: &Operands<'_>,
         site: Site,
     ) -> Result<()> {
         drop(self.enter()?); // a rejected call leaves no plan and refines nothing
-        check_root(call)?;
+        check_root(&call)?;
         if let Some(refinements) = &self.refinements {
-            return self.refine(refinements, key, call, operands, site);
+            return self.refine(refinements, key, &call, operands, site);
         }
-        let ready = self.prepare(call)?;
-        self.keep(call, key, &ready);
+        let ready = self.prepare(&call)?;
+        self.keep(&call, key, &ready);
         self.run_new(&*ready, operands, site)
     }
 }

@@ -57,7 +57,7 @@ impl Hold {
     /// serve blocking calls, such as the message buffer.
     #[inline]
     fn message_call<T: Pod>(&self, len: usize) -> CallSpec {
-        let call = self.spec::<T, T>((Collective::Broadcast, SyncModes::MINE), None, len, None);
+        let call = self.spec::<T, T>(Collective::Broadcast, SyncModes::MINE, len, None);
         CallSpec { nonblocking: true, ..call }
     }
 }
@@ -66,6 +66,9 @@ impl Hold {
 /// has a plan with a different name, because both PEs must pass the same length.
 #[inline]
 fn message_key<T: Pod>(call: &CallSpec, len: usize) -> Key {
-    let key = Key::of(call, None);
-    if size_of::<T>() == 0 { Key { kernel: len, ..key } } else { key }
+    let mut key = Key::of(call, None);
+    if size_of::<T>() == 0 {
+        key.kernel = len;
+    }
+    key
 }

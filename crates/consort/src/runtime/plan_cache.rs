@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Rank, SyncModes};
+use consort_fabric::{CallSpec, Candidate, Collective, Kernel};
 
 use super::plans::Ready;
 
@@ -17,19 +17,15 @@ const PLACES: usize = 256;
 pub(crate) struct Key {
     /// Root, collective, modes, whether the buffers are symmetric, whether the call blocks, and
     /// whether it is in place.
-    pub(crate) call: u64,
-    pub(crate) bytes: usize,
+    call: u64,
+    bytes: usize,
     /// The element's type, by the address of its name.
-    pub(crate) datatype: usize,
+    datatype: usize,
     /// The operator, by [`Key::of_operator`].
     pub(crate) kernel: usize,
 }
 
 impl Key {
-    /// The bit of nonblocking calls in [`Key::call`].
-    const NONBLOCKING: u64 = 1 << 45;
-    /// The bit in [`Key::call`] of calls whose results replace contributions.
-    const IN_PLACE: u64 = 1 << 46;
     /// The lowest bit of the plan's age in [`Key::call`].
     const EPOCH: u64 = 1 << 47;
     /// The age after the last: no plan is found at it, and the next cached plan clears the cache
@@ -37,37 +33,26 @@ impl Key {
     const NO_EPOCH: u64 = !(Self::EPOCH - 1);
 
     /// Returns the key of a call with this operator.
+    #[inline(always)]
     pub(crate) fn of(call: &CallSpec, kernel: Option<&Kernel<'_>>) -> Self {
-        let CallSpec { collective, sync, root, symmetric, .. } = *call;
-        let nonblocking = if call.nonblocking { Self::NONBLOCKING } else { 0 };
-        let in_place = if call.in_place { Self::IN_PLACE } else { 0 };
         Self {
-            call: Self::pack(collective, sync, root, symmetric) | nonblocking | in_place,
+            call: u64::from(call.root.0)
+                | (call.collective as u64) << 32
+                | (call.sync.entry as u64) << 40
+                | (call.sync.exit as u64) << 42
+                | u64::from(call.symmetric) << 44
+                | u64::from(call.nonblocking) << 45
+                | u64::from(call.in_place) << 46,
             bytes: call.bytes,
             datatype: call.datatype.as_ptr().addr(),
             kernel: kernel.map_or(0, |kernel| Self::of_operator(kernel, call.operator)),
         }
     }
 
-    /// Packs everything but sizes and types.
-    #[inline]
-    pub(crate) fn pack(
-        collective: Collective,
-        sync: SyncModes,
-        root: Rank,
-        symmetric: bool,
-    ) -> u64 {
-        u64::from(root.0)
-            | (collective as u64) << 32
-            | (sync.entry as u64) << 40
-            | (sync.exit as u64) << 42
-            | u64::from(symmetric) << 44
-    }
-
     /// Returns the key of an operator, by the addresses of its code and of its name: operators that
     /// do the same may share code.
     #[inline]
-    pub(crate) fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
+    fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
         kernel.identity().wrapping_add(name.as_ptr().addr())
     }
 
@@ -156,7 +141,7 @@ impl Cache {
 mod tests {
     use std::{collections::BTreeSet, future::Future, pin::Pin};
 
-    use consort_fabric::{Op, Sum};
+    use consort_fabric::{Op, Sum, SyncModes};
     use consort_native::{CallView, Endpoint, HeapError, Operands, Site, StartedCall};
 
     use super::*;
@@ -214,12 +199,7 @@ mod tests {
     #[test]
     fn expired_plan_is_never_found_again() {
         let cache = Cache::default();
-        let key = |bytes| Key {
-            call: Key::pack(Collective::AllReduce, SyncModes::MINE, Rank(0), false),
-            bytes,
-            datatype: 1,
-            kernel: 0,
-        };
+        let key = |bytes| Key::of(&CallSpec { bytes, ..CallSpec::barrier(2) }, None);
         let ready: Arc<dyn Ready> = Arc::new(Named(Candidate::new("flat")));
         cache.keep(Collective::AllReduce, key(8), &ready);
         assert!(cache.find(&key(8)).is_some());

@@ -101,8 +101,8 @@ impl Hold {
     ) -> Result<[u64; TIMES]> {
         let sum = Combining::new::<u64, _>(&Sum);
         let ready = refinements.deciding(|| {
-            let kind = (Collective::AllReduce, SyncModes::MINE);
-            let call = self.spec::<u64, u64>(kind, None, TIMES, Some(sum));
+            let (collective, sync) = (Collective::AllReduce, SyncModes::MINE);
+            let call = self.spec::<u64, u64>(collective, sync, TIMES, Some(sum));
             self.prepare_named(&call, "the refinement of choices")
         })?;
         let mut sums = [0; TIMES];
