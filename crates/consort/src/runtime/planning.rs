@@ -114,10 +114,9 @@ impl Hold {
             Some(profiler) => {
                 let kind = Kind {
                     name: name.to_owned(),
-                    query: call.query(),
+                    call: *call,
                     candidate: ready.candidate().clone(),
                     origin: origin(),
-                    is_blocking: !call.nonblocking,
                 };
                 profiler.of_pe(&self.endpoint).profiled(kind, ready)
             }

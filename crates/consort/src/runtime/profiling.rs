@@ -26,7 +26,8 @@ use std::{
 };
 
 use consort_fabric::{
-    Candidate, Op, Query, Rank, TraceEvent, TraceThread, TraceValue, environment::variable, files,
+    CallSpec, Candidate, Op, Rank, TraceEvent, TraceThread, TraceValue, environment::variable,
+    files,
 };
 use consort_machine::{ProcessToken, system::clock::now_ns};
 use consort_native::{CallView, Config, Endpoint, HeapError, Operands, Site, StartedCall, Waits};
@@ -176,10 +177,9 @@ fn warn_of_trace(path: &Path, error: &io::Error) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) name: String,
-    pub(crate) query: Query,
+    pub(crate) call: CallSpec,
     pub(crate) candidate: Candidate,
     pub(crate) origin: Option<Origin>,
-    pub(crate) is_blocking: bool,
 }
 
 /// The profile of one PE.
@@ -327,14 +327,14 @@ impl PeProfiler {
             events.push(named(STARTED + rank.0, &format!("PE {rank}, started calls")));
         }
         events.extend(calls.events.iter().map(|Event { kind, site, times }| {
-            let Kind { name, candidate, is_blocking, .. } = &calls.kinds[*kind];
+            let Kind { name, call, candidate, .. } = &calls.kinds[*kind];
             let (at, algorithm) = (self.place(site), candidate.to_string());
             let arguments = [
                 ("at", TraceValue::Text(&at)),
                 ("algorithm", TraceValue::Text(&algorithm)),
                 ("waiting_ns", TraceValue::Number(times.waiting_ns)),
             ];
-            let thread = if *is_blocking { rank.0 } else { STARTED + rank.0 };
+            let thread = if call.nonblocking { STARTED + rank.0 } else { rank.0 };
             let (begun_ps, took_ps) = (1000 * times.begun_ns, 1000 * times.ns());
             let arguments = &arguments;
             TraceEvent { name, process, thread, begun_ps, took_ps, arguments }.to_string()
@@ -346,16 +346,16 @@ impl PeProfiler {
     fn profile(&self, calls: &Calls, ended_ns: Option<u64>) -> PeProfile {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let of_row = |(&(kind, _), row): (&(usize, usize), &Row)| {
-            let Kind { name, query, candidate, origin, is_blocking } = calls.kinds[kind].clone();
+            let Kind { name, call, candidate, origin } = calls.kinds[kind].clone();
             let Row { site, count, ns, waiting_ns, longest_ns } = *row;
             let (site, algorithm) = (self.place(site), candidate);
             CallProfile {
                 name,
                 site,
-                query,
+                query: call.query(),
                 algorithm,
                 origin,
-                is_blocking,
+                is_blocking: !call.nonblocking,
                 count,
                 ns,
                 waiting_ns,
