@@ -9,7 +9,9 @@
 
 use std::{borrow::Cow, marker::PhantomData};
 
-use consort_fabric::{Kernel, Operator, OperatorClass, Pod, Wide};
+use consort_fabric::{Operator, OperatorClass, Pod};
+
+use crate::runtime::dispatch::Combining;
 
 /// A type for calls on values, such as [`Team::broadcast`](crate::Team::broadcast) and
 /// [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, `Option` of
@@ -128,18 +130,11 @@ pub trait Value<Kind>: Copy + 'static {
     /// cannot be unpacked has already ended on the other PEs.
     fn unpack(packed: Self::Packed) -> Self;
 
-    /// Returns the kernel of an operator on packed values. For plain data it is the operator's own.
+    /// Returns an operator on packed values. For plain data it is the operator itself.
     #[doc(hidden)]
     #[inline]
-    fn kernel<O: Operator<Self>>(operator: &Unpacking<O, Self, Kind>) -> Kernel<'_> {
-        Kernel::new::<Self::Packed, _>(operator)
-    }
-
-    /// Returns how collectives keep partial results of an operator, if not as packed values.
-    #[doc(hidden)]
-    #[must_use]
-    fn wide<O: Operator<Self>>() -> Option<&'static Wide> {
-        None
+    fn combining<O: Operator<Self>>(operator: &Unpacking<O, Self, Kind>) -> Combining<'_> {
+        Combining::new::<Self::Packed, _>(operator)
     }
 
     /// Passes the packed value to `change` and unpacks the result. Plain data is not copied.
@@ -184,13 +179,8 @@ impl<T: Pod> Value<AsPod> for T {
     }
 
     #[inline(always)]
-    fn kernel<O: Operator<T>>(operator: &Unpacking<O, T, AsPod>) -> Kernel<'_> {
-        Kernel::new::<T, O>(&operator.operator)
-    }
-
-    #[inline(always)]
-    fn wide<O: Operator<T>>() -> Option<&'static Wide> {
-        O::WIDE
+    fn combining<O: Operator<T>>(operator: &Unpacking<O, T, AsPod>) -> Combining<'_> {
+        Combining::new::<T, O>(&operator.operator)
     }
 
     #[inline(always)]

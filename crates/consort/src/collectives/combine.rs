@@ -49,28 +49,18 @@ impl<T, C: Combine<T> + Send + ?Sized> Combine<T> for Arc<C> {
     }
 }
 
-/// Combines packed values with an operator on the values.
-pub struct WithUnpacking<O, T, Kind>(Unpacking<O, T, Kind>);
-
-impl<O: Operator<T>, T: Value<Kind>, Kind> WithUnpacking<O, T, Kind> {
-    #[inline(always)]
-    pub(crate) fn new(operator: O) -> Self {
-        Self(Unpacking::new(operator))
-    }
-}
-
-impl<O: Operator<T>, T: Value<Kind>, Kind> Combine<T::Packed> for WithUnpacking<O, T, Kind> {
+impl<O: Operator<T>, T: Value<Kind>, Kind> Combine<T::Packed> for Unpacking<O, T, Kind> {
     #[inline(always)]
     fn combination(&self) -> Combination<'_> {
-        Some(Combining { kernel: T::kernel(&self.0), name: O::NAME, wide: T::wide::<O>() })
+        Some(T::combining(self))
     }
 }
 
 impl<T: Value<Kind>, Kind, O: Operator<T>> CombineValues<T, Kind> for With<O> {
-    type OnPacked = WithUnpacking<O, T, Kind>;
+    type OnPacked = Unpacking<O, T, Kind>;
 
     fn on_packed(self) -> Self::OnPacked {
-        WithUnpacking::new(self.0)
+        Unpacking::new(self.0)
     }
 }
 

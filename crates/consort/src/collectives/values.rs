@@ -8,13 +8,16 @@ use consort_native::Site;
 
 use super::{
     call::Call,
-    combine::{Combine, CombineValues, WithUnpacking},
+    combine::{Combine, CombineValues},
     form::{KnowsSource, Makes, Returns, Sealed, Separate, TakesLength},
     verb::{Verb, blank, check_len, ensure_fits},
 };
 #[cfg(doc)]
 use crate::error::CallError;
-use crate::{Displacements, Result, Team, value::Value};
+use crate::{
+    Displacements, Result, Team,
+    value::{Unpacking, Value},
+};
 
 /// Values to read; from [`Team::values`]. The call returns a new vector.
 #[derive(Debug)]
@@ -228,8 +231,9 @@ impl Team {
     ) -> Result<T> {
         let (verb, site) = (Verb::new(Collective::ReduceScatter), Location::caller());
         let (source, mut target) = (T::pack_all(values), [T::Packed::zeroed()]);
-        let combine = WithUnpacking::new(operator);
-        self.on_slices::<T, _>(verb, combine.combination(), &source, &mut target, site)?;
+        let operator = Unpacking::new(operator);
+        let combining = Some(T::combining(&operator));
+        self.on_slices::<T, _>(verb, combining, &source, &mut target, site)?;
         let [mine] = target;
         Ok(T::unpack(mine))
     }
@@ -306,8 +310,9 @@ impl Team {
     ) -> Result<T::Packed> {
         let source = [value.pack()];
         let mut target = source;
-        let combine = WithUnpacking::new(operator);
-        self.on_slices::<T, _>(verb, combine.combination(), &source, &mut target, site)?;
+        let operator = Unpacking::new(operator);
+        let combining = Some(T::combining(&operator));
+        self.on_slices::<T, _>(verb, combining, &source, &mut target, site)?;
         let [result] = target;
         Ok(result)
     }
