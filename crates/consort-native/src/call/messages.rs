@@ -5,18 +5,150 @@ use std::{
     sync::atomic::Ordering::{Relaxed, Release},
 };
 
-use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Messages, Op, Rank, Span, Step};
+use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Messages, Op, PAIRWISE_BYTES, Rank, Span, Step};
 
 use super::{
-    view::CallView,
+    view::{CallView, UNSENT},
     waits::{PairwiseCombine, PairwiseExchange, Receive, ReceiveCombine, Wait},
 };
 use crate::{
-    inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
+    inbox::{
+        geometry::{Geometry, LINE_WORDS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
+        line::{LineWord, PAYLOAD_WORDS},
+    },
     memory::region::Memory,
 };
 
-impl CallView<'_> {
+impl<'c> CallView<'c> {
+    /// Returns the index of the first word of a channel's line for this call, in the inbox of `pe`.
+    #[inline(always)]
+    pub(super) fn line_at(&self, pe: Rank, channel: Channel) -> usize {
+        let Geometry { per_pe, stride, .. } = self.group.memory.geometry;
+        let line = self.position * stride + channel.index() as usize;
+        pe.index() * per_pe + line * LINE_WORDS
+    }
+
+    /// Returns the index of the sequence word of a short slot in the inbox of `pe`, for a signal or
+    /// for a message of 8 bytes. The payload of a message is in the word before it.
+    ///
+    /// The second signal word shares a short slot with the previous call. So the entry signal of a
+    /// barrier travels with the exit signal of the previous call, which is often sent just before
+    /// it.
+    #[inline(always)]
+    fn short_slot_at(&self, pe: Rank, channel: Channel) -> usize {
+        let Geometry { per_pe, first_short_slot, window, .. } = self.group.memory.geometry;
+        let slot_at = pe.index() * per_pe
+            + first_short_slot
+            + channel.index() as usize * window * SHORT_SLOT_WORDS;
+        if channel.is_second() {
+            slot_at + (self.position.wrapping_sub(1) & (window - 1)) * SHORT_SLOT_WORDS
+        } else {
+            slot_at + self.position * SHORT_SLOT_WORDS + 1
+        }
+    }
+
+    /// Returns the word at an index in the inbox of `pe`.
+    #[inline(always)]
+    fn word_for(&self, pe: Rank, at: usize) -> &'c LineWord {
+        self.words.get(at).unwrap_or_else(|| self.refuse(pe))
+    }
+
+    /// Panics because no inbox contains the place of a message for `pe`.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, pe: Rank) -> ! {
+        if pe.index() >= self.group.size() {
+            self.group.refuse(pe);
+        }
+        panic!("an algorithm uses a channel that the inbox of PE {pe} does not have")
+    }
+
+    /// Returns the indices of the sequence words of this PE and of `peer` in their next pairwise
+    /// operation, and the word that both store. The data comes before each sequence word: one word,
+    /// or up to three if `is_wide`.
+    ///
+    /// Blocking calls use the pair's lines. Nonblocking calls may be far ahead of the peer, so they
+    /// use the channel's short slots or lines.
+    #[inline(always)]
+    fn pair_at(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        is_wide: bool,
+    ) -> (usize, usize, u64) {
+        let word = self.word_of(step);
+        if self.is_nonblocking {
+            let [mine, others] = [peer, self.rank].map(|pe| {
+                if is_wide {
+                    self.line_at(pe, channel) + PAYLOAD_WORDS
+                } else {
+                    self.short_slot_at(pe, channel)
+                }
+            });
+            return (mine, others, word);
+        }
+        let (mine, others, turn) = self.group.pair(peer).next(is_wide);
+        // A call may have several operations with the same step. The turn distinguishes an earlier
+        // operation from a later one in the same slot.
+        (mine, others, word.wrapping_add((turn as u64) << SEQUENCE_BITS))
+    }
+
+    #[inline(always)]
+    fn word_of(&self, step: Step) -> u64 {
+        self.word.wrapping_add(u64::from(step))
+    }
+
+    /// Writes a message's data, at most a wide slot, before its sequence word `at`.
+    #[inline(always)]
+    fn write_before(&self, at: usize, data: Memory) {
+        if data.bytes == 8 {
+            return self.words[at - 1].store(data.word().load(), Relaxed);
+        }
+        self.write_words_before(at, data);
+    }
+
+    #[inline(never)]
+    fn write_words_before(&self, at: usize, data: Memory) {
+        let words = self.words_before(at, data.bytes);
+        if data.bytes.is_multiple_of(8) {
+            for (index, place) in words.iter().enumerate() {
+                place.store(data.word_at(index).load(), Relaxed);
+            }
+        } else {
+            for (place, value) in words.iter().zip(data.pack()) {
+                place.store(value, Relaxed);
+            }
+        }
+    }
+
+    /// Returns the words that hold `bytes` bytes of data in the slot that ends with the sequence
+    /// word `at`.
+    pub(super) fn words_before(&self, at: usize, bytes: usize) -> &[LineWord] {
+        assert!(
+            bytes <= PAIRWISE_BYTES,
+            "a pairwise exchange is of at most {PAIRWISE_BYTES} bytes"
+        );
+        &self.words[at - bytes.div_ceil(8)..at]
+    }
+
+    /// Notifies a peer of words that were stored for it, if necessary; see `Group::notify`. If
+    /// the peer is far, the end of the call ensures that they are sent.
+    #[inline(always)]
+    pub(super) fn notify(&self, to: Rank, at: usize, words: usize) {
+        if self.job.must_notify() {
+            self.notify_now(to, at, words);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_now(&self, to: Rank, at: usize, words: usize) {
+        if self.group.notify(to, at, words) {
+            self.marks.store(self.marks.load(Relaxed) | UNSENT, Relaxed);
+        }
+    }
+
     #[inline(always)]
     fn send_now(&self, to: Rank, channel: Channel, step: Step, source: Span) {
         let memory = self.resolve(source);

@@ -9,9 +9,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use consort_fabric::Op;
+use consort_fabric::{Op, Poisoned};
 
-use super::view::CallView;
+use super::view::{CallView, NO_WORD};
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
     memory::{region::Memory, word::Word},
@@ -37,6 +37,95 @@ impl Watch for CallView<'_> {
 }
 
 impl CallView<'_> {
+    /// Returns the index of the word that the pending wait watches, if it watches one. If the word
+    /// has changed, the wait is over.
+    #[cold]
+    pub(crate) fn awaited_word(&self) -> Option<usize> {
+        let at = self.watched.load(Relaxed);
+        let word = self.group.word_at(at)?;
+        (word.load(Relaxed) == self.seen.load(Relaxed)).then_some(at)
+    }
+
+    /// Returns the poll result of a wait that is not over after it saw the value `seen` in word
+    /// `watched`. The executor may spin until this word has another value.
+    #[inline(always)]
+    fn pending<T>(&self, watched: usize, seen: u64) -> Poll<Op<T>> {
+        if self.job.is_poisoned() {
+            return Poll::Ready(Err(Poisoned));
+        }
+        if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
+            self.watched.store(watched, Relaxed);
+            self.seen.store(seen, Relaxed);
+            self.group.move_on(self.is_nonblocking);
+        }
+        Poll::Pending
+    }
+
+    /// Like [`Self::pending`], for a wait that watches no inbox word. `is_new` means that it is
+    /// pending for the first time.
+    #[inline(always)]
+    pub(super) fn pending_unwatched<T>(&self, is_new: bool) -> Poll<Op<T>> {
+        if self.job.is_poisoned() {
+            return Poll::Ready(Err(Poisoned));
+        }
+        if is_new {
+            self.watched.store(NO_WORD, Relaxed);
+            self.group.move_on(self.is_nonblocking);
+        }
+        Poll::Pending
+    }
+
+    /// Copies the data before the sequence word `at` to `target`.
+    #[inline(always)]
+    fn read_before(&self, at: usize, target: Memory) {
+        if target.bytes == 8 {
+            return target.word().store(self.words[at - 1].load(Relaxed));
+        }
+        self.read_words_before(at, target);
+    }
+
+    #[inline(never)]
+    fn read_words_before(&self, at: usize, target: Memory) {
+        let words = self.words_before(at, target.bytes);
+        if target.bytes.is_multiple_of(8) {
+            for (index, word) in words.iter().enumerate() {
+                target.word_at(index).store(word.load(Relaxed));
+            }
+        } else {
+            target.unpack(words);
+        }
+    }
+
+    /// Counts a receive that begins. Its memory is resolved now.
+    #[inline(always)]
+    pub(super) fn begin_receive(&self) {
+        self.receiving.store(self.receiving.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Counts a receive that has ended. A later poll finds no word to wait for and panics.
+    #[inline(always)]
+    fn end_receive(&self, at: &mut usize) {
+        *at = NO_WORD;
+        self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Counts the end of a receive of data from a far PE.
+    pub(super) fn end_far_receive(&self) {
+        self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Computes `target = left (op) right` on 8-byte words.
+    #[inline(always)]
+    fn combine_word(&self, target: Word, left: u64, mut right: u64) {
+        if let Some(kernel) = &self.operands.kernel {
+            let mut sum = left;
+            let at = (&raw mut sum).cast::<u8>();
+            // SAFETY: two distinct local words.
+            unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
+            target.store(sum);
+        }
+    }
+
     pub(super) fn when<T, F: Fn() -> Option<T> + Unpin>(&self, test: F) -> When<'_, F> {
         When { call: self, test, is_new: true }
     }
