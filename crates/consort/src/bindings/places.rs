@@ -57,15 +57,14 @@ pub fn start_collective_at<T: Pod, O: Operator<T> + Send + 'static>(
 ) -> Result<Request<()>> {
     let verb = Verb { root, ..Verb::new(collective) };
     let symmetric = are_symmetric(collective, offsets);
-    let even = verb.even::<T>(team, len).map(|both| both.map(OwnedLayout::Even));
     let [source, target] = places(team, &verb, offsets, bytes_of::<T>(len))?;
     let (places, site) = ((source, target), Location::caller());
     match operator {
         Some(operator) => {
             let combine = With(operator);
-            team.start_in::<_, T, _>(&verb, len, symmetric, places, combine, even, site)
+            team.start_in::<_, T, _>(&verb, len, symmetric, places, combine, None, site)
         }
-        None => team.start_in::<_, T, _>(&verb, len, symmetric, places, Nothing, even, site),
+        None => team.start_in::<_, T, _>(&verb, len, symmetric, places, Nothing, None, site),
     }
 }
 
@@ -85,7 +84,7 @@ pub fn all_gather_blocks_at<T: Pod>(
     let layouts = layouts::<T>(team, held.0, held.1)?;
     let buffers = places.map(|place| buffer(team, place)).into();
     let (verb, site) = (Verb::new(Collective::AllGatherVector), Location::caller());
-    team.run::<T, T>(verb, 0, true, None, buffers, Some(&layouts), site)
+    team.run::<T, T>(verb, 0, true, None, buffers, Some(layouts), site)
 }
 
 /// Starts the call of [`all_gather_blocks_at`].

@@ -38,8 +38,7 @@ impl Team {
         }
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
         let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
-        let layouts = verb.even::<T>(self, len);
-        self.run::<N, T>(verb, len, false, combination, (source, target), layouts.as_ref(), site)
+        self.run::<N, T>(verb, len, false, combination, (source, target), None, site)
     }
 
     /// Makes a call as [`Team::on_slices`], whose partial results are wider than the elements.
@@ -145,7 +144,7 @@ impl Team {
     ) -> Result<()> {
         let layouts = layouts::<T>(self, (source.len(), contributed), (target.len(), received))?;
         let buffers = (Buffer::source(source), Buffer::target(target));
-        self.run::<N, T>(verb, 0, false, None, buffers, Some(&layouts), site)
+        self.run::<N, T>(verb, 0, false, None, buffers, Some(layouts), site)
     }
 
     /// Makes a call in symmetric memory. Memory that this PE neither reads nor writes is ignored.
@@ -186,8 +185,7 @@ impl Team {
         }
         let is_broadcast = verb.collective == Collective::Broadcast;
         let buffers = brought(is_broadcast, verb.is_root(self), source, target).into();
-        let layouts = verb.even::<T>(self, len);
-        self.run::<T, T>(verb, len, symmetric, combination, buffers, layouts.as_ref(), site)
+        self.run::<T, T>(verb, len, symmetric, combination, buffers, None, site)
     }
 
     /// As [`Team::on_blocks`], in symmetric memory.
@@ -203,10 +201,11 @@ impl Team {
         let layouts = layouts::<T>(self, (source.len(), contributed), (target.len(), received))?;
         let source = source.buffer(&self.state, source.len());
         let target = target.buffer(&self.state, target.len());
-        self.run::<T, T>(verb, 0, true, None, (source, target), Some(&layouts), site)
+        self.run::<T, T>(verb, 0, true, None, (source, target), Some(layouts), site)
     }
 
-    /// Makes a call on blocks of `len` elements in these buffers, whose lengths have been checked.
+    /// Makes a call in these buffers, whose lengths have been checked: on blocks of `len` elements,
+    /// or on those of `layouts`.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "all that a call has")]
     pub(crate) fn run<N, T: Pod>(
@@ -216,11 +215,12 @@ impl Team {
         symmetric: bool,
         combination: Combination<'_>,
         (source, target): (Buffer<'_>, Buffer<'_>),
-        layouts: Option<&[Layout<'_>; 2]>,
+        layouts: Option<[Layout<'_>; 2]>,
         site: Site,
     ) -> Result<()> {
         let kernel = combination.map(|it| it.kernel);
-        let operands = Operands { kernel, source, target, layouts };
+        let layouts = layouts.or_else(|| verb.even::<T>(self, len));
+        let operands = Operands { kernel, source, target, layouts: layouts.as_ref() };
         let call = verb.spec::<N, T>(self, len, combination);
         self.state.call(CallSpec { symmetric, ..call }, &operands, site)
     }

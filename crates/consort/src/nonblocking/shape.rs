@@ -79,9 +79,8 @@ impl Shape {
         }
     }
 
-    /// Returns the shape of a call on blocks of `len` elements, with `layouts` if it is a vector
-    /// variant.
-    pub(super) fn new<T>(
+    /// Returns the shape of a call on blocks of `len` elements, or on those of `layouts`.
+    pub(super) fn new<T: Pod>(
         team: &Team,
         verb: &Verb<'_>,
         combine: &impl Combine<T>,
@@ -89,11 +88,12 @@ impl Shape {
         layouts: Option<[OwnedLayout; 2]>,
     ) -> Self {
         let (contributed, received) = verb.blocks(team);
+        let even = || verb.even::<T>(team, len).map(|both| both.map(OwnedLayout::Even));
         Self {
             len,
             is_broadcast: verb.collective == Collective::Broadcast,
             is_among_some: verb.is_among_some(team),
-            layouts,
+            layouts: layouts.or_else(even),
             widening: Widening::of(team, verb, combine.combination()),
             ..Self::using([contributed > 0, received > 0])
         }
@@ -148,8 +148,7 @@ impl Shape {
         check_len(collective, blocks, team.size(), len, source_len, target_len)?;
         ensure_fits::<T>(collective, source_len)?;
         ensure_fits::<T>(collective, target_len)?;
-        let layouts = verb.even::<T>(team, len).map(|both| both.map(OwnedLayout::Even));
-        Ok(shape(len, source_len, target_len, layouts))
+        Ok(shape(len, source_len, target_len, None))
     }
 
     /// Returns source and target of a call on one vector: the vector is the source, or the target

@@ -177,7 +177,7 @@ impl Team {
         self.start_owned(ready, Shape::EMPTY, nothing, |_, _| (), site)
     }
 
-    /// Starts a call on blocks of `len` elements in symmetric memory.
+    /// Starts a call in symmetric memory, on blocks of `len` elements or on those of `layouts`.
     #[expect(clippy::too_many_arguments, reason = "all that a call has")]
     pub(crate) fn start_in<P: Place + 'static, T: Pod, C: Combine<T> + Send + 'static>(
         &self,
@@ -305,8 +305,7 @@ impl<T: Element, C: Combine<T> + Send + 'static> Makes<C> for StartSymmetric<'_,
             }
             None => {
                 let (len, source_len, target_len) = verb.symmetric_lens(team, lens.0, lens.1)?;
-                let even = verb.even::<T>(team, len);
-                (len, source_len, target_len, even.map(|both| both.map(OwnedLayout::Even)))
+                (len, source_len, target_len, None)
             }
         };
         let place =
