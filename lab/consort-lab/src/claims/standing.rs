@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::figures::{
-    figure::{Paper, statement},
+    figure::{Paper, RATIOS, statement},
     quantity::Quantity,
 };
 
@@ -13,8 +13,6 @@ pub const NEAR: f64 = 1.5;
 /// The relative error within which a value is equal to the paper's.
 pub const EQUAL: f64 = 0.1;
 
-/// The units of ratios.
-const RATIOS: [&str; 2] = ["ratio", "x"];
 /// The unit of sizes. Machines can be compared by ratios and sizes, but times depend on the
 /// machine.
 const SIZE: &str = "B";
@@ -34,7 +32,7 @@ impl Verdict {
     /// Returns the verdict on a value of this machine, if it is a ratio, a size, or has a limit.
     pub fn here(quantity: &Quantity) -> Option<Self> {
         let paper = quantity.paper?;
-        let is_limit = paper.is_kept(0.0).is_some();
+        let is_limit = paper.is_kept(0.0, quantity.unit).is_some();
         let is_comparable = is_limit || RATIOS.contains(&quantity.unit) || quantity.unit == SIZE;
         is_comparable.then(|| Self::of(quantity, quantity.native, Self::Met)).flatten()
     }
@@ -172,7 +170,7 @@ fn is_met(paper: Paper, unit: &str, value: f64) -> bool {
     let is_ratio = RATIOS.contains(&unit);
     let is_near = |of: f64| (of / NEAR..=of * NEAR).contains(&value);
     match paper {
-        Paper::AtMost(_) | Paper::AtLeast(_) => paper.is_kept(value) == Some(true),
+        Paper::AtMost(_) | Paper::AtLeast(_) => paper.is_kept(value, unit) == Some(true),
         // No value is a multiple of 0.
         Paper::Value(0.0) => value == 0.0,
         Paper::Equal(of) => (value / of - 1.0).abs() <= EQUAL,
@@ -204,9 +202,13 @@ mod tests {
         SMALL_LOSS("small loss", A == 0.9)
         LARGE_GAIN("large gain", A == 10.0)
         EQUAL_TIMES("equal", A == 1.0)
+        FASTER("faster", A >= 1.0)
+        SLOWER("slower", A <= 1.0)
         "MB/s":
         KNOWN("known", A ~ 35.0)
         OF_SIZES["rate of ", " B"; 8 | 64 => (A >= 1.0), 512 => (A <= 1.0)]
+        "share":
+        ALWAYS("always", A >= 1.0)
         "B":
         BYTES("bytes", A == 10.0)
     }
@@ -252,6 +254,15 @@ mod tests {
             let near = [0.89, 0.91, 1.09, 1.11].map(|factor| is_met(figure, factor * equal));
             assert_eq!(near, [false, true, true, false], "{}", figure.id);
         }
+    }
+
+    #[test]
+    fn faster_is_by_more_than_a_fiftieth() {
+        let faster = [0.99, 1.0, 1.01, 1.03].map(|value| is_met(&FASTER, value));
+        assert_eq!(faster, [false, false, false, true]);
+        let slower = [1.01, 1.0, 0.99, 0.97].map(|value| is_met(&SLOWER, value));
+        assert_eq!(slower, [false, false, false, true]);
+        assert_eq!([0.99, 1.0].map(|value| is_met(&ALWAYS, value)), [false, true]);
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub(crate) fn statement(id: &str) -> &str {
     id.rsplit_once('.').filter(|(_, at)| is_number(at)).map_or(id, |(declaration, _)| declaration)
 }
 
+/// The units of ratios.
+pub(crate) const RATIOS: [&str; 2] = ["ratio", "x"];
+/// A method is faster than another if their ratio differs from 1 by more than this. The same holds
+/// for "slower", "more" and "less".
+const FASTER: f64 = 0.02;
+
 /// The value or limit that a paper gives for a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Paper {
@@ -68,9 +74,11 @@ impl Paper {
     }
 
     /// Returns whether a value stays within the limit, or `None` if the paper gives a value.
-    pub(crate) fn is_kept(self, value: f64) -> Option<bool> {
+    pub(crate) fn is_kept(self, value: f64, unit: &str) -> Option<bool> {
         match self {
             Self::Value(_) | Self::Equal(_) => None,
+            Self::AtMost(1.0) if RATIOS.contains(&unit) => Some(value < 1.0 - FASTER),
+            Self::AtLeast(1.0) if RATIOS.contains(&unit) => Some(value > 1.0 + FASTER),
             Self::AtMost(most) => Some(value <= most),
             Self::AtLeast(least) => Some(value >= least),
         }

@@ -104,7 +104,7 @@ impl Quantity {
             Machine::find(self.machine).is_ok_and(fits)
         });
         let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
-        let holds = self.paper.and_then(|paper| paper.is_kept(simulated));
+        let holds = self.paper.and_then(|paper| paper.is_kept(simulated, self.unit));
         let rel_error = match self.paper {
             Some(Paper::Value(paper) | Paper::Equal(paper)) if paper != 0.0 => {
                 Some(thousandths(simulated / paper - 1.0))
