@@ -25,6 +25,7 @@ figures! { pub FIGURES of "H4", "section 4, figures 4 and 5": "doubles":
     "ratio":
     STRICT_LOSS("reduce, strict with loose's crossover", BARCELONA == 2.0)
     LOOSE_LOSS("reduce, loose with strict's crossover", BARCELONA == 3.0)
+    "share":
     // Trees are best "at all vector sizes".
     LOOSE_TREES("reduce loose, share where a tree is best", NIAGARA2 >= 1.0)
     STRICT_TREES("reduce strict, share where a tree is best", NIAGARA2 >= 1.0)
@@ -66,7 +67,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     page.paragraph(experiment.placement(pes));
     for way in Way::EVERY {
         let loose = pairs(experiment, way, pes, SyncModes::LOOSE, experiment.budget / 4)?;
-        let strict = pairs(experiment, way, pes, SyncModes::STRICT, experiment.budget / 4)?;
+        let strict = pairs(experiment, way, pes, measure::ONE_BARRIER, experiment.budget / 4)?;
         let figures = figures([&loose, &strict]);
         page.lines(format!("\n  {}:\n", way.names()));
         page.lines(table("Loose", &loose) + &table("Strict", &strict));
@@ -107,7 +108,7 @@ pub fn simulated() -> Result<Vec<Quantity>> {
     for (way, flow) in credits.into_iter().chain([(Way::Read, FlowControl::None)]) {
         let machine = Machine::new(BARCELONA)?.with(flow);
         let loose = described_pairs(&machine, way, SyncModes::LOOSE, &SIZES_BYTES)?;
-        let strict = described_pairs(&machine, way, SyncModes::STRICT, &SIZES_BYTES)?;
+        let strict = described_pairs(&machine, way, measure::ONE_BARRIER, &SIZES_BYTES)?;
         let by = way.names().to_owned() + flow.suffix();
         let is_published = (way, flow) == (Way::Read, FlowControl::Credits);
         all.extend(figures([&loose, &strict]).into_iter().filter_map(|(figure, value)| {
@@ -122,7 +123,7 @@ pub fn simulated() -> Result<Vec<Quantity>> {
 fn many_threads() -> Result<Vec<Quantity>> {
     let (machine, way) = (Machine::new(NIAGARA2)?, Way::Read);
     let mut all = Vec::new();
-    for (sync, share) in [(SyncModes::LOOSE, &LOOSE_TREES), (SyncModes::STRICT, &STRICT_TREES)] {
+    for (sync, share) in [(SyncModes::LOOSE, &LOOSE_TREES), (measure::ONE_BARRIER, &STRICT_TREES)] {
         let pairs = described_pairs(&machine, way, sync, &SIZES_OF_MANY_BYTES)?;
         let mut add = |figure: Quantity, value| {
             all.push(figure.by(way.names(), true).with_pes(machine.pes).simulated(value));
@@ -138,8 +139,8 @@ fn many_threads() -> Result<Vec<Quantity>> {
 
 /// Returns the quantity that compares flat and the best tree at a size.
 pub(super) fn flat_over_tree(machine: &'static str, sync: SyncModes, pair: &Pair) -> Quantity {
-    let doubles = counted(doubles(pair), "double");
-    Quantity::new(machine, format!("reduce {sync}, {doubles}, flat over best tree"), "ratio")
+    let (mode, doubles) = (measure::mode_name(sync), counted(doubles(pair), "double"));
+    Quantity::new(machine, format!("reduce {mode}, {doubles}, flat over best tree"), "ratio")
 }
 
 /// Returns flat and the best tree at each size on a simulated machine.

@@ -10,19 +10,19 @@ use super::{
     experiment::{Experiment, Outcome},
     figure::Figure,
     hotpar::{CLOVERTOWN, Machine},
-    measure::{EQUAL_WITHIN, Pair, Way},
+    measure::{EQUAL_WITHIN, ONE_BARRIER, Pair, Way},
     quantity::Quantity,
 };
 use consort_bench::page::Page;
 
-figures! { pub FIGURES of "H5", "section 4, figure 6": "ratio":
+figures! { pub FIGURES of "H5", "section 4, figure 6": "share":
     LOOSE("reduce loose, share where flat is best", CLOVERTOWN >= 1.0)
     STRICT("reduce strict, share where flat is best", CLOVERTOWN >= 1.0)
 }
 
 /// The modes, with their names and figures.
 const MODES: [(&str, SyncModes, &Figure); 2] =
-    [("Loose", SyncModes::LOOSE, &LOOSE), ("Strict", SyncModes::STRICT, &STRICT)];
+    [("Loose", SyncModes::LOOSE, &LOOSE), ("Strict", ONE_BARRIER, &STRICT)];
 
 /// The number of Clovertown's threads.
 const PES: u32 = 8;

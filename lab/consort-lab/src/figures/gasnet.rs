@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use consort::{
     launch::{Fabric, ProcessShape},
-    sync_modes::{SyncMode, SyncModes},
+    sync_modes::SyncModes,
     tune::{Algorithms, Candidate, Collective, Query},
 };
 use consort_fabric::statistics::median;
@@ -50,8 +50,6 @@ const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
 
 /// The two ways of G1.
 const STRICTEST: &str = "strictest over loosest";
-/// The strictest modes of calls in a row: one barrier separates two calls, as in the paper.
-const ONE_BARRIER: SyncModes = SyncModes { entry: SyncMode::None, exit: SyncMode::All };
 const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
 
 /// Two levels, and the MPI's own collectives, which may also have levels.
@@ -176,7 +174,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     let comparison =
         Comparison::of(experiment, STRICTEST, &SMALL_BYTES, |collective, pes, bytes| {
             let query = |sync| sums(collective, sync, pes, bytes, true);
-            [ONE_BARRIER, SyncModes::LOOSE].map(|sync| measure::likely(&query(sync), any))
+            [measure::ONE_BARRIER, SyncModes::LOOSE].map(|sync| measure::likely(&query(sync), any))
         })?;
     let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
     let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
@@ -218,7 +216,7 @@ pub fn simulated_modes() -> Result<Vec<Quantity>> {
                 let finalists = measure::finalists(&described, &query, |_| true, form);
                 Ok(machine.best(&query, finalists)?.1)
             };
-            let ratio = ns(ONE_BARRIER)? / ns(SyncModes::LOOSE)?;
+            let ratio = ns(measure::ONE_BARRIER)? / ns(SyncModes::LOOSE)?;
             add(ratio_of(name, collective, bytes as u64, STRICTEST), ratio);
             ratios.push(ratio);
         }

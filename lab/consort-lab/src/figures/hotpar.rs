@@ -81,7 +81,7 @@ impl Machine {
 
     /// Returns the time of a call in a row of them.
     pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
-        let is_strict = query.sync == SyncModes::STRICT;
+        let is_strict = query.sync != SyncModes::LOOSE;
         let (before, timed, after) = if is_strict { STRICT_CALLS } else { self.loose_calls() };
         let (mode, calls) = (Mode::Throughput, (before + timed + after) as u64);
         let program = Program { mode, calls, ..Program::once(query, candidate) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use consort::{
-    sync_modes::SyncModes,
+    sync_modes::{SyncMode, SyncModes},
     tune::{Algorithms, Candidate, Collective, Query},
 };
 use consort_tuner::Catalog;
@@ -21,6 +21,14 @@ const FINALISTS: usize = 3;
 /// A choice within this ratio of the best counts as equally good: medians on shared machines vary
 /// by more.
 pub(super) const EQUAL_WITHIN: f64 = 1.02;
+
+/// The strictest modes of calls in a row: one barrier separates two calls, as in the papers.
+pub(super) const ONE_BARRIER: SyncModes = SyncModes { entry: SyncMode::None, exit: SyncMode::All };
+
+/// Returns the paper's name of the modes of calls in a row.
+pub(super) fn mode_name(sync: SyncModes) -> &'static str {
+    if sync == ONE_BARRIER { "strict" } else { "loose" }
+}
 
 /// The best of a group.
 #[derive(Clone, Debug, PartialEq)]

@@ -63,7 +63,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
                 all.iter().map(|candidate| Work::of(&query, candidate)).collect()
             };
             let groups = SIZES_BYTES.map(|bytes| {
-                [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| reductions(sync, bytes))
+                [measure::ONE_BARRIER, SyncModes::LOOSE].map(|sync| reductions(sync, bytes))
             });
             let pairs = experiment.pairs(pes, &groups, budget / 2)?;
             if pairs.is_empty() {
@@ -90,7 +90,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// When the simulation fails.
 pub fn simulated() -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
-    let strict = machine.best_trees(Way::Read, SyncModes::STRICT, &SIZES_BYTES)?;
+    let strict = machine.best_trees(Way::Read, measure::ONE_BARRIER, &SIZES_BYTES)?;
     let of = |flow: FlowControl| {
         let machine = Machine::new(NIAGARA2)?.with(flow);
         let loose = machine.best_trees(Way::Read, SyncModes::LOOSE, &SIZES_BYTES)?;

@@ -8,7 +8,7 @@ use super::{
     experiment::{Experiment, Outcome},
     figure::{Figure, Paper},
     hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
-    measure::{self, RADICES, Way},
+    measure::{self, ONE_BARRIER, RADICES, Way, mode_name},
     quantity::Quantity,
 };
 use consort_bench::{harness::Work, page::Page};
@@ -49,9 +49,9 @@ type Column = (&'static str, &'static str, SyncModes, &'static Table, &'static F
 
 const COLUMNS: [Column; 4] = [
     (BARCELONA, "Barcelona", SyncModes::LOOSE, &LOOSE, &LOOSE_WINNER),
-    (BARCELONA, "Barcelona", SyncModes::STRICT, &STRICT, &STRICT_WINNER),
+    (BARCELONA, "Barcelona", ONE_BARRIER, &STRICT, &STRICT_WINNER),
     (NIAGARA2, "Niagara2", SyncModes::LOOSE, &LOOSE, &LOOSE_WINNER),
-    (NIAGARA2, "Niagara2", SyncModes::STRICT, &STRICT, &STRICT_WINNER_OF_MANY),
+    (NIAGARA2, "Niagara2", ONE_BARRIER, &STRICT, &STRICT_WINNER_OF_MANY),
 ];
 
 /// Times in microseconds by radix, if known.
@@ -63,7 +63,7 @@ type Times = Vec<Option<f64>>;
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let pes = experiment.pes.unwrap_or(PES);
-    let kinds = Way::EVERY.map(|way| [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| (way, sync)));
+    let kinds = Way::EVERY.map(|way| [SyncModes::LOOSE, ONE_BARRIER].map(|sync| (way, sync)));
     let kinds = kinds.as_flattened();
     let trees = kinds.iter().flat_map(|&(way, sync)| {
         let query = measure::reduce(sync, pes, BYTES);
@@ -74,7 +74,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut rows: Vec<(String, Times)> = Vec::new();
     let (mut quantities, mut winners) = (Vec::new(), Vec::new());
     for (&(way, sync), native) in kinds.iter().zip(us.chunks(RADICES.len())) {
-        rows.push((format!("here, {sync}, {}", way.tree_name()), native.to_vec()));
+        rows.push((format!("here, {}, {}", mode_name(sync), way.tree_name()), native.to_vec()));
         winners.push(winner(native));
         for (machine, _, _, figures, _) in COLUMNS.iter().filter(|(_, _, of, ..)| *of == sync) {
             quantities.extend(figures.iter().zip(native).map(|(figure, &us)| {
@@ -84,7 +84,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     rows.extend(COLUMNS.map(|(machine, name, sync, figures, _)| {
         let times = figures.iter().map(|one| one.paper(machine).map(Paper::number));
-        (format!("{name}, {sync}"), times.collect())
+        (format!("{name}, {}", mode_name(sync)), times.collect())
     }));
     let mut page = Page::default();
     page.paragraph(experiment.placement(pes));
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn barcelona_matches_table_2() {
         let machine = Machine::new(BARCELONA).unwrap();
-        let [loose, strict] = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| us(&machine, sync));
+        let [loose, strict] = [SyncModes::LOOSE, ONE_BARRIER].map(|sync| us(&machine, sync));
         assert_eq!([&loose, &strict].map(fastest), [1, 2], "{loose:?} {strict:?}");
         let [of_loose, of_strict] = [&LOOSE, &STRICT].map(|table| column(table, BARCELONA));
         assert!(relative_error(&strict, &of_strict, 1) < 0.25, "{strict:?}");
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn niagara2_strict_trees_match_the_paper() {
         let machine = Machine::new(NIAGARA2).unwrap();
-        let found = us(&machine, SyncModes::STRICT);
+        let found = us(&machine, ONE_BARRIER);
         assert_eq!(fastest(&found), 4, "{found:?}");
         // The chain's deviation is known.
         let (mut trees, paper) = (found, column(&STRICT, NIAGARA2));
@@ -240,8 +240,8 @@ mod tests {
         let machine = Machine::new(BARCELONA).unwrap();
         let tree = Way::Read.tree(2);
         let smallest = tree.clone().with("largest_first", 0);
-        let [largest, smallest] = [tree, smallest]
-            .map(|tree| machine.reduce(SyncModes::STRICT, BYTES, &tree).unwrap().ns);
+        let [largest, smallest] =
+            [tree, smallest].map(|tree| machine.reduce(ONE_BARRIER, BYTES, &tree).unwrap().ns);
         assert!(largest > 1.7 * smallest, "{largest} {smallest}");
     }
 
