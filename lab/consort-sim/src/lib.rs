@@ -30,6 +30,7 @@ pub use notifications::Listener;
 pub use operands::{Buffer, Operands};
 pub use runtime::{Caller, Done, Plans};
 pub use threads::{
-    SimulatedThread, Stall, Tally, ThreadSimulation, ThreadsError, ThreadsOutcome, WaitsFor,
+    PrivateSections, SimulatedThread, Stall, Tally, ThreadSimulation, ThreadsError, ThreadsOutcome,
+    WaitsFor,
 };
 pub use trace::{Step, Trace};

@@ -3,10 +3,14 @@
 //!
 //! A transaction travels to the line, queues behind those that arrived before, is served, and
 //! travels back. All its changes happen when it is served. If it waits for no other transaction, it
-//! costs the number that the description gives for the operation, the state and the distance. On a
-//! machine that executes atomic operations at the line's home, every transaction occupies the line
-//! there, and equally long. On other machines, a line that is fetched for writing serves no other
-//! transaction before it has arrived.
+//! costs the number that the description gives for the operation, the state and the distance.
+//!
+//! On a machine that executes atomic operations at the line's home, stores are written through to
+//! the home. No core owns a line: each store is a transaction, and it leaves only its own core with
+//! a copy, if that core had one. Every transaction occupies the line at the home equally long. An
+//! atomic operation also occupies the home's unit for atomic operations, which executes those on
+//! all its lines one at a time (Petrović 2015, section 6.2.4). On other machines, a line that is
+//! fetched for writing serves no other transaction before it has arrived.
 
 use super::{
     costs::Access,
@@ -42,7 +46,7 @@ impl World {
             (true, false) => State::Modified,
         };
         let distance = match (line.owner, access) {
-            _ if self.costs.atomics_at_home || !line.cached => to(line.home),
+            _ if self.costs.writes_at_home || !line.cached => to(line.home),
             (Some(owner), _) => to(owner),
             (None, Access::Load) => others().map(to).min().unwrap_or_else(|| to(line.home)),
             (None, _) => others().map(to).max().unwrap_or_else(|| to(line.home)),
@@ -54,8 +58,9 @@ impl World {
     pub(super) fn has(&self, line: &LineState, core: u32, kind: Kind) -> bool {
         match kind {
             Kind::Load | Kind::Prefetch { own: false } => line.holders.has(core),
-            Kind::Store | Kind::Prefetch { own: true } => line.owner == Some(core),
-            Kind::Atomic(_) => !self.costs.atomics_at_home && line.owner == Some(core),
+            Kind::Store | Kind::Prefetch { own: true } | Kind::Atomic(_) => {
+                line.owner == Some(core)
+            }
             Kind::Stream => false,
         }
     }
@@ -96,7 +101,6 @@ impl World {
             travelled: 0,
             places: Vec::new(),
             ordered: false,
-            is_data: false,
             joined: Vec::new(),
             served: false,
             followed: false,
@@ -127,19 +131,34 @@ impl World {
             }
         }
         let mut line = self.lines.at(transaction.line);
+        let free = line.free.max(self.unit_free(&line, transaction.kind));
         drop(transaction);
-        if line.queue.front() == Some(&number) {
-            line.queue.pop_front();
-        } else if !line.queue.is_empty() || line.free > self.engine.now() {
-            line.queue.push_back(number);
-            if line.queue.len() == 1 {
-                self.engine.at(line.free, What::Arrive(number));
+        let is_first = line.queue.front() == Some(&number);
+        if free > self.engine.now() || !is_first && !line.queue.is_empty() {
+            if !is_first {
+                line.queue.push_back(number);
+            }
+            if line.queue.front() == Some(&number) {
+                self.engine.at(free, What::Arrive(number));
             }
             return;
+        }
+        if is_first {
+            line.queue.pop_front();
         }
         self.serve(number, &mut line);
         if let Some(&next) = line.queue.front() {
             self.engine.at(line.free, What::Arrive(next));
+        }
+    }
+
+    /// Returns the time when a line's home can execute a transaction.
+    fn unit_free(&self, line: &LineState, kind: Kind) -> Time {
+        match kind {
+            Kind::Atomic(_) if self.costs.writes_at_home => {
+                self.cores[line.home as usize].atomics_free.get()
+            }
+            _ => 0,
         }
     }
 
@@ -157,10 +176,13 @@ impl World {
                 if writes { others.saturating_sub(1) as Time * self.costs.sharer } else { 0 };
             let serve = self.costs.serve + more;
             let rest = (self.cost(line, core, kind) + more).saturating_sub(travelled).max(serve);
-            let transferred = !self.costs.atomics_at_home && writes;
+            let transferred = !self.costs.writes_at_home && writes;
             (rest, if transferred && kind != Kind::Stream { rest } else { serve })
         };
         line.free = now + occupied;
+        if self.costs.writes_at_home && matches!(kind, Kind::Atomic(_)) {
+            self.cores[line.home as usize].atomics_free.set(now + self.costs.serve);
+        }
         self.change_copies(line, core, kind);
         for &place in &transaction.places {
             line.publish(place, thread);
@@ -232,7 +254,7 @@ impl World {
     fn change_copies(&self, line: &mut LineState, core: u32, kind: Kind) {
         match kind {
             Kind::Load | Kind::Prefetch { own: false } => {
-                let alone = line.holders.is_empty() && !self.costs.atomics_at_home;
+                let alone = line.holders.is_empty() && !self.costs.writes_at_home;
                 line.holders.insert(core);
                 if line.owner != Some(core) {
                     line.owner = alone.then_some(core);
@@ -240,9 +262,14 @@ impl World {
                 line.cached = true;
                 return;
             }
-            Kind::Atomic(_) if self.costs.atomics_at_home => {
+            Kind::Atomic(_) if self.costs.writes_at_home => {
                 line.holders = Cores::default();
                 line.owner = None;
+                line.cached = true;
+            }
+            Kind::Store if self.costs.writes_at_home => {
+                let had = line.holders.has(core);
+                line.holders = if had { Cores::only(core) } else { Cores::default() };
                 line.cached = true;
             }
             Kind::Store | Kind::Prefetch { own: true } | Kind::Atomic(_) => {
@@ -268,9 +295,6 @@ impl World {
         };
         let state = self.thread(transaction.thread);
         state.stores.set(state.stores.get() - 1);
-        if transaction.is_data {
-            state.data_stores.set(state.data_stores.get() - 1);
-        }
         self.engine.wake(transaction.thread);
         if self.costs.in_order && !transaction.followed {
             let next = state.unseen.borrow().front().copied();

@@ -61,7 +61,9 @@ pub(super) struct Costs {
     pub(super) fence: Time,
     pub(super) spin: Time,
     pub(super) loop_cycles: f64,
-    pub(super) atomics_at_home: bool,
+    /// Whether writes and atomic operations are executed at the line's home, so that no core owns a
+    /// line.
+    pub(super) writes_at_home: bool,
     /// Whether a compare-exchange can work on two words at once.
     pub(super) pairs: bool,
     pub(super) in_order: bool,
@@ -110,7 +112,7 @@ impl Costs {
             fence: cycles(threads.fence_cycles),
             spin: cycles(threads.spin_cycles),
             loop_cycles: threads.loop_cycles,
-            atomics_at_home: threads.atomics == AtomicsAt::Home,
+            writes_at_home: threads.atomics == AtomicsAt::Home,
             pairs: threads.pairs,
             in_order: threads.stores == StoreOrder::InOrder,
             claims_lines: threads.claims_lines,

@@ -77,7 +77,8 @@ struct Late {
 pub(super) struct LineState {
     /// The cores that have a copy.
     pub(super) holders: Cores,
-    /// The core that has the only copy and may write it.
+    /// The core that has the only copy and may write it. Nobody owns a line whose home executes the
+    /// writes.
     pub(super) owner: Option<u32>,
     /// Whether a cache has it, including the cache of its home.
     pub(super) cached: bool,
@@ -91,8 +92,6 @@ pub(super) struct LineState {
     pub(super) spinners: Vec<u32>,
     /// The number of threads that spin on it.
     pub(super) spinning: u32,
-    /// Whether it is stored to with release: then it carries a flag, and not data.
-    pub(super) carries_flag: bool,
     /// Its place in its region, and the number of lines in the region.
     pub(super) place: Option<(u32, u32)>,
     late: Vec<Late>,

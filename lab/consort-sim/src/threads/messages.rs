@@ -1,6 +1,9 @@
 //! Hardware message queues. A thread's buffer has queues of incoming messages and one queue of
 //! answers.
 //!
+//! A message is a release, so a fence precedes it, except around [private
+//! sections](super::PrivateSections).
+//!
 //! If the buffer has no room for a message, the message waits in the network. Its sender does not
 //! send the next message until the first one has entered the buffer. The model leaves out that
 //! queues share the ways of a buffer, and that messages meet on the links.
@@ -22,8 +25,10 @@ impl World {
         queue: Option<u64>,
         words: Vec<u64>,
     ) {
-        self.release(from).await;
-        self.drain(from, Stall::Fence, |state| state.unseen.borrow().is_empty()).await;
+        if self.sections.is_none() {
+            self.release(from).await;
+            self.drain(from, Stall::Fence, |state| state.unseen.borrow().is_empty()).await;
+        }
         let state = self.thread(from);
         self.idle(from, WaitsFor::Room(to), |state| (state.backed_up.get() == 0).then_some(()))
             .await;

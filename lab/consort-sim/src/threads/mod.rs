@@ -15,6 +15,7 @@
 //! | `stores` | store buffers, fences, stores past the caches |
 //! | `prefetch` | lines that are fetched in advance, for reading or for writing |
 //! | `messages` | messages in hardware queues |
+//! | `sections` | sections whose data only sections access |
 //! | `tally` | stalls by cause, remote references, counts |
 //! | `thread`, `machine` | a thread, and the machine that it sees |
 //! | `simulation` | settings, the loop over events, deadlocks |
@@ -29,6 +30,7 @@ mod lines;
 mod machine;
 mod messages;
 mod prefetch;
+mod sections;
 mod simulation;
 mod stores;
 mod tally;
@@ -36,6 +38,7 @@ mod thread;
 mod traffic;
 mod world;
 
+pub use sections::PrivateSections;
 pub use simulation::{ThreadSimulation, ThreadsError, ThreadsOutcome};
 pub use tally::{Stall, Tally};
 pub use thread::SimulatedThread;

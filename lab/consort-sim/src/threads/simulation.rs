@@ -11,6 +11,7 @@ use std::{
 use super::{
     costs::Costs,
     lines::Cores,
+    sections::PrivateSections,
     tally::Tally,
     thread::SimulatedThread,
     world::{WaitsFor, World},
@@ -33,6 +34,7 @@ pub struct ThreadSimulation {
     placement: Vec<u32>,
     seed: u64,
     explored: bool,
+    sections: Option<PrivateSections>,
 }
 
 /// The reason why a simulation of threads did not complete.
@@ -97,7 +99,13 @@ impl ThreadSimulation {
     /// Returns a simulation of threads on the first hardware threads of a machine.
     #[must_use]
     pub fn on(machine: Machine, threads: u32) -> Self {
-        Self { machine, placement: (0..threads).collect(), seed: 0, explored: false }
+        Self {
+            machine,
+            placement: (0..threads).collect(),
+            seed: 0,
+            explored: false,
+            sections: None,
+        }
     }
 
     /// Sets the hardware thread of each thread.
@@ -121,6 +129,13 @@ impl ThreadSimulation {
         self
     }
 
+    /// Announces that only these sections access their data. If stores overlap, this saves fences.
+    #[must_use]
+    pub fn with_sections(mut self, sections: PrivateSections) -> Self {
+        self.sections = Some(sections);
+        self
+    }
+
     fn world(&self) -> Result<World, ThreadsError> {
         let undescribed = || ThreadsError::Undescribed(self.machine.name.clone());
         let Kind::Coherent(machine) = &self.machine.kind else { return Err(undescribed()) };
@@ -136,7 +151,7 @@ impl ThreadSimulation {
         let threads = u32::try_from(cores.len()).unwrap_or(u32::MAX);
         let engine = Engine::new(threads, self.seed, self.explored);
         let random_delay = if self.explored { picoseconds(RANDOM_DELAY_NS) } else { 0 };
-        Ok(World::new(engine, costs, &cores, random_delay))
+        Ok(World::new(engine, costs, &cores, random_delay, self.sections.clone()))
     }
 
     /// Runs `program` on every thread until all threads but servers have ended.

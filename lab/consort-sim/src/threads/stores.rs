@@ -3,15 +3,16 @@
 //! A store to a line that the core may write is visible at once. Any other store has an entry of
 //! the buffer until the line has served it. If stores are in order, stores to the same line that
 //! directly follow it are served with it, before another core gets the line. If stores overlap,
-//! later stores to the same line join it, and a release waits for the acknowledgement of all stores
-//! to lines that carry data. Stores to lines that carry flags need no fence: they become visible in
-//! program order, like the stores of one core to one home.
+//! later stores to the same line join it, and a release executes a fence first, which waits for the
+//! acknowledgement of all stores. Releases around [private sections](super::PrivateSections) have
+//! fewer fences.
 
 use std::sync::atomic::Ordering;
 
 use consort_machine::Word;
 
 use super::{
+    lines::Cores,
     tally::Stall,
     traffic::Kind,
     world::{ThreadState, WaitsFor, World},
@@ -40,13 +41,13 @@ impl World {
         self.stall(thread, cause, self.engine.now());
     }
 
-    /// Waits, before a release, until the data that the thread has stored is acknowledged.
+    /// Waits, before a release, until the thread's stores are acknowledged.
     pub(super) async fn release(&self, thread: u32) {
         let state = self.thread(thread);
-        if self.costs.in_order || state.data_stores.get() == 0 {
+        if self.costs.in_order || state.stores.get() == 0 {
             return;
         }
-        self.drain(thread, Stall::Fence, |state| state.data_stores.get() == 0).await;
+        self.drain(thread, Stall::Fence, |state| state.stores.get() == 0).await;
         self.stall(thread, Stall::Fence, state.clock.get() + self.costs.fence);
         self.engine.reach(state.clock.get()).await;
     }
@@ -54,9 +55,8 @@ impl World {
     /// Writes a word. The engine is at the thread's clock.
     pub(super) async fn store(&self, thread: u32, word: &Word, value: u64, order: Ordering) {
         let (line, place) = self.find(word, thread);
-        let ordered = releases(order);
+        let ordered = releases(order) && !self.needs_no_fence(thread, line);
         if ordered {
-            self.lines.at(line).carries_flag = true;
             self.release(thread).await;
         }
         self.written(thread, line);
@@ -74,10 +74,8 @@ impl World {
             let mut transaction = self.transaction(number);
             transaction.places.push(place);
             transaction.ordered = ordered;
-            transaction.is_data = !line.carries_flag;
-            state.data_stores.set(state.data_stores.get() + usize::from(transaction.is_data));
             line.issue(place, word, value, thread);
-            let remote = !self.has(&line, state.core, Kind::Store);
+            let remote = line.holders != Cores::only(state.core);
             state.tally.borrow_mut().remote_writes += u64::from(remote);
         }
         state.unseen.borrow_mut().push_back(number);
@@ -87,6 +85,15 @@ impl World {
         } else if self.costs.claims_lines {
             self.fetch_ahead(thread, line, true, self.engine.now());
         }
+    }
+
+    /// Returns whether a release store of a thread needs no fence, because the data is private to
+    /// sections. Inside a section it is an ordinary store. An answer that directly follows its
+    /// result on the same line, or a request its operation, reaches the home after it.
+    fn needs_no_fence(&self, thread: u32, line: u32) -> bool {
+        let Some(sections) = &self.sections else { return false };
+        let unseen = self.thread(thread).unseen.borrow();
+        sections.is_in(thread) || unseen.iter().any(|&other| self.transaction(other).line == line)
     }
 
     /// Writes a word if the core may write the line and the buffer has no store that must come
@@ -137,10 +144,6 @@ impl World {
         let mut transaction = self.transaction(number);
         transaction.places.push(place);
         transaction.ordered |= ordered;
-        if ordered && transaction.is_data {
-            transaction.is_data = false;
-            state.data_stores.set(state.data_stores.get() - 1);
-        }
         self.lines.at(line).issue(place, word, value, thread);
         true
     }

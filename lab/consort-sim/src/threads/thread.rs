@@ -171,11 +171,8 @@ impl SimulatedThread {
         let (line, first) = world.find(&words[0], self.me);
         if world.costs.in_order {
             world.drain(self.me, Stall::Fence, |state| state.stores.get() == 0).await;
-        } else {
-            world.lines.at(line).carries_flag = true;
-            if releases(order) {
-                world.release(self.me).await;
-            }
+        } else if releases(order) {
+            world.release(self.me).await;
         }
         world.tally(self.me).atomics += 1;
         let here = {
@@ -186,7 +183,7 @@ impl SimulatedThread {
             self.advance(world.costs.access(Access::Atomic(op), State::Modified, 0));
         } else {
             let home = world.lines.at(line).home;
-            let at_home = world.costs.atomics_at_home && home == state.core;
+            let at_home = world.costs.writes_at_home && home == state.core;
             world.tally(self.me).remote_atomics += u64::from(!at_home);
             world.written(self.me, line);
             let transaction = world.prepare(self.me, line, Kind::Atomic(op));

@@ -30,8 +30,6 @@ pub(super) struct Transaction {
     pub(super) places: Vec<u8>,
     /// Whether the thread's earlier stores come first.
     pub(super) ordered: bool,
-    /// Whether a release waits for it.
-    pub(super) is_data: bool,
     /// The threads that wait for this prefetch.
     pub(super) joined: Vec<u32>,
     /// Whether the line has served it.

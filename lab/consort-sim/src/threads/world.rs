@@ -13,6 +13,7 @@ use consort_machine::{Line, Mailbox, UniqueNumbers, Until, Word};
 use super::{
     costs::Costs,
     lines::Lines,
+    sections::PrivateSections,
     tally::{Stall, Tally},
     traffic::{Message, Traffic, TrafficItem, Transaction},
 };
@@ -85,6 +86,8 @@ pub(super) struct Page {
 /// The state of a core.
 #[derive(Debug, Default)]
 pub(super) struct Core {
+    /// The time when the core's tile can execute its next atomic operation, if lines' homes do so.
+    pub(super) atomics_free: Cell<Time>,
     pub(super) fetches: RefCell<Vec<Fetch>>,
     /// The lines that were fetched in advance and have not been used yet, the newest first.
     pub(super) unused: RefCell<VecDeque<u32>>,
@@ -122,9 +125,8 @@ pub(super) struct ThreadState {
     pub(super) unseen: RefCell<VecDeque<u32>>,
     /// The unseen stores that wait until they are the first.
     pub(super) held: RefCell<Vec<u32>>,
-    /// The number of stores in its buffer: all of them, and those that a release waits for.
+    /// The number of its stores that are not acknowledged yet.
     pub(super) stores: Cell<usize>,
-    pub(super) data_stores: Cell<usize>,
     pub(super) streams: Cell<usize>,
     /// The number of messages of this thread that the network holds.
     pub(super) backed_up: Cell<usize>,
@@ -150,6 +152,8 @@ pub(super) struct World {
     pub(super) traffic: RefCell<Traffic>,
     /// The largest random delay of an operation.
     pub(super) random_delay: Time,
+    /// The sections whose data only sections access, if there are such.
+    pub(super) sections: Option<PrivateSections>,
     /// All lines taken from the pool.
     taken: RefCell<Vec<&'static Line>>,
     /// The number of blocks of unique numbers that threads have taken.
@@ -160,15 +164,22 @@ pub(super) struct World {
 
 impl World {
     /// Creates a world with threads on these cores.
-    pub(super) fn new(engine: Engine, costs: Costs, cores: &[u32], random_delay: Time) -> Self {
+    pub(super) fn new(
+        engine: Engine,
+        costs: Costs,
+        cores: &[u32],
+        random_delay: Time,
+        sections: Option<PrivateSections>,
+    ) -> Self {
         let thread = |&core| ThreadState { core, ..ThreadState::default() };
         Self {
             engine,
-            lines: Lines::new(if costs.atomics_at_home { costs.cores() } else { 0 }),
+            lines: Lines::new(if costs.writes_at_home { costs.cores() } else { 0 }),
             threads: cores.iter().map(thread).collect(),
             cores: (0..costs.cores()).map(|_| Core::default()).collect(),
             traffic: RefCell::default(),
             random_delay,
+            sections,
             costs,
             taken: RefCell::default(),
             blocks: Cell::default(),

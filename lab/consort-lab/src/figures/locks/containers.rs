@@ -69,6 +69,11 @@ where
 }
 
 impl Subject for Contained {
+    /// Two schemes share the nodes of a queue.
+    fn is_private(&self) -> bool {
+        *self != Self::QueueOfTwo
+    }
+
     fn apply<S: Scheme>(&self, setting: &Setting, scheme: impl Fn() -> S) -> Result<Point> {
         match self {
             Self::Stack => alone(setting, |_| Stack::new(scheme())),

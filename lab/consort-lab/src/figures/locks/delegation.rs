@@ -5,10 +5,10 @@ use anyhow::Result;
 use super::{
     super::experiment::{Experiment, Outcome},
     curves::{Curves, least, most},
-    machines::{TILE, TILES, on_tile, tile},
+    machines::{TILE, TILE_SLOTS, TILES, on_tile, tile},
     queue_locks::LOCKS,
     report::Report,
-    run::{Point, Setting, Slots, Way},
+    run::{Point, Setting, Way},
 };
 
 figures! { pub FIGURES of "T9", "sections 6.2.2 and 6.2.3":
@@ -53,7 +53,7 @@ pub(super) fn schemes(most: u64) -> [(&'static str, Way); 4] {
     [
         (mp, Way::Mp),
         (hybcomb, Way::HybComb(most)),
-        (shm, Way::Shm(Slots::default())),
+        (shm, Way::Shm(TILE_SLOTS)),
         (cc, Way::CcSynch(most)),
     ]
 }

@@ -14,6 +14,10 @@ pub const OPTERON: &str = "opteron-6176-x4";
 
 /// The cores of the TILE-Gx.
 pub(super) const TILES: u32 = 36;
+/// The slots of SHM-SERVER on the TILE-Gx, whose server executes no fence before an answer (section
+/// 6.2.2). The machine has no streaming stores, so they are ordinary ones.
+pub(super) const TILE_SLOTS: Slots =
+    Slots { every_second: false, backoff: None, tunes: false, streams: true, shuffled: false };
 /// The largest number of iterations of the empty loop between two operations (section 6.2.2).
 const TILE_LOOP: u64 = 50;
 /// The largest number of cycles between two requests (section 7.2.1).
@@ -39,6 +43,7 @@ pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
         by_pointer: false,
         measured_ns: MEASURED_NS,
         seed: 0,
+        sections: None,
     }
 }
 
@@ -119,6 +124,7 @@ impl X86 {
             by_pointer: true,
             measured_ns: MEASURED_NS,
             seed: 0,
+            sections: None,
         })
     }
 

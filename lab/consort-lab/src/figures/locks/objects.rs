@@ -7,9 +7,9 @@ use super::{
     containers::{Contained, lcrq, treiber},
     curves::{Curves, least, most},
     delegation::MAX_OPS,
-    machines::{TILE, TILES, tile},
+    machines::{TILE, TILE_SLOTS, TILES, tile},
     report::Report,
-    run::{Point, Slots, Way},
+    run::{Point, Way},
     x86_objects,
 };
 
@@ -42,7 +42,7 @@ type Kind = (&'static str, fn(u32) -> Result<Point>);
 pub(super) const QUEUES: [Kind; 8] = [
     ("MP-SERVER-1", |threads| on_tile(Contained::Queue, Way::Mp, threads)),
     ("HYBCOMB-1", |threads| on_tile(Contained::Queue, Way::HybComb(MAX_OPS), threads)),
-    ("SHM-SERVER-1", |threads| on_tile(Contained::Queue, Way::Shm(Slots::default()), threads)),
+    ("SHM-SERVER-1", |threads| on_tile(Contained::Queue, Way::Shm(TILE_SLOTS), threads)),
     ("CC-SYNCH-1", |threads| on_tile(Contained::Queue, Way::CcSynch(MAX_OPS), threads)),
     ("MP-SERVER-2", |threads| on_tile(Contained::QueueOfTwo, Way::Mp, threads)),
     ("HYBLOCK-2", |threads| on_tile(Contained::QueueOfTwo, Way::HybLock, threads)),
@@ -54,7 +54,7 @@ pub(super) const QUEUES: [Kind; 8] = [
 pub(super) const STACKS: [Kind; 6] = [
     ("MP-SERVER", |threads| on_tile(Contained::Stack, Way::Mp, threads)),
     ("HYBCOMB", |threads| on_tile(Contained::Stack, Way::HybComb(MAX_OPS), threads)),
-    ("SHM-SERVER", |threads| on_tile(Contained::Stack, Way::Shm(Slots::default()), threads)),
+    ("SHM-SERVER", |threads| on_tile(Contained::Stack, Way::Shm(TILE_SLOTS), threads)),
     ("CC-SYNCH", |threads| on_tile(Contained::Stack, Way::CcSynch(MAX_OPS), threads)),
     ("HYBLOCK", |threads| on_tile(Contained::Stack, Way::HybLock, threads)),
     ("Treiber", |threads| treiber(&tile(Way::FetchAdd, threads, 0))),

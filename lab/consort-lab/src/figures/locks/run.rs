@@ -9,7 +9,9 @@ use std::{cell::Cell, sync::atomic::Ordering::Relaxed};
 use anyhow::Result;
 use consort_fabric::splitmix64;
 use consort_machine::{Line, Machine as _};
-use consort_sim::{SimulatedThread, Tally, ThreadSimulation, ThreadsOutcome, machines::Machine};
+use consort_sim::{
+    PrivateSections, SimulatedThread, Tally, ThreadSimulation, ThreadsOutcome, machines::Machine,
+};
 use consort_sync::{
     delegation::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
@@ -18,7 +20,7 @@ use consort_sync::{
     locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, TestAndSet, Ticket},
 };
 
-use super::test_and_set::PlainTestAndSet;
+use super::{private::Private, test_and_set::PlainTestAndSet};
 
 /// The measured time, in nanoseconds of virtual time.
 pub(super) const MEASURED_NS: f64 = 400_000.0;
@@ -130,6 +132,8 @@ pub(super) struct Setting {
     pub(super) measured_ns: f64,
     /// The seed of the random lengths.
     pub(super) seed: u64,
+    /// The sections, if only they access their data.
+    pub(super) sections: Option<PrivateSections>,
 }
 
 /// The result of a run.
@@ -239,6 +243,9 @@ struct Aligned<T>(T);
 
 /// An object that threads use under a scheme.
 pub(super) trait Subject {
+    /// Returns whether one scheme executes all code that accesses the object's data.
+    fn is_private(&self) -> bool;
+
     /// Runs threads that apply operations.
     ///
     /// # Errors
@@ -261,6 +268,10 @@ pub(super) trait Subject {
 struct Increments;
 
 impl Subject for Increments {
+    fn is_private(&self) -> bool {
+        true
+    }
+
     fn apply<S: Scheme>(&self, setting: &Setting, scheme: impl Fn() -> S) -> Result<Point> {
         let (scheme, data) = (Aligned(scheme()), setting.data());
         let outcome = setting.simulate(async |m: SimulatedThread| {
@@ -326,17 +337,45 @@ impl Setting {
             Way::Cna => subject.apply(self, || Locked::with(Cna::new())),
             Way::Hapax => subject.apply(self, || Locked::with(Hapax::new())),
             Way::HybLock => subject.apply(self, || Locked::with(HybLock::new())),
-            Way::CcSynch(most) => subject.apply(self, || CcSynch::new().with_max_ops(most)),
-            Way::HybComb(most) => subject.apply(self, || HybComb::new().with_max_ops(most)),
+            Way::CcSynch(most) => self.combine(subject, || CcSynch::new().with_max_ops(most)),
+            Way::HybComb(most) => self.combine(subject, || HybComb::new().with_max_ops(most)),
             Way::HSynch(most) => {
-                subject.apply(self, || HSynch::new(8, most, |thread| thread.0 as usize))
+                self.combine(subject, || HSynch::new(8, most, |thread| thread.0 as usize))
             }
-            Way::Mp => subject.serve(self, MpServer::new, |_| &[]),
+            Way::Mp => self.serve(subject, MpServer::new, |_| &[]),
             Way::Shm(slots) => {
-                subject.serve(self, || slots.make(self.placement.len()), ShmServer::lines)
+                self.serve(subject, || slots.make(self.placement.len()), ShmServer::lines)
             }
             Way::FetchAdd => self.add(),
         }
+    }
+
+    /// Returns the same setting with private sections, if the object's data is private.
+    fn privately(&self, subject: &impl Subject) -> Option<(Self, PrivateSections)> {
+        let sections = subject.is_private().then(PrivateSections::default)?;
+        Some((Self { sections: Some(sections.clone()), ..self.clone() }, sections))
+    }
+
+    /// Runs threads that apply operations, which one of them executes.
+    fn combine<S: Scheme>(&self, subject: &impl Subject, scheme: impl Fn() -> S) -> Result<Point> {
+        let Some((setting, sections)) = self.privately(subject) else {
+            return subject.apply(self, scheme);
+        };
+        subject.apply(&setting, || Private { scheme: scheme(), sections: sections.clone() })
+    }
+
+    /// Runs threads that apply operations, which servers execute.
+    fn serve<S: ServerScheme>(
+        &self,
+        subject: &impl Subject,
+        scheme: impl Fn() -> S,
+        lines: impl Fn(&S) -> &[Line],
+    ) -> Result<Point> {
+        let Some((setting, sections)) = self.privately(subject) else {
+            return subject.serve(self, scheme, lines);
+        };
+        let private = || Private { scheme: scheme(), sections: sections.clone() };
+        subject.serve(&setting, private, |private| lines(&private.scheme))
     }
 
     fn data(&self) -> Data {
@@ -371,7 +410,10 @@ impl Setting {
     ) -> Result<ThreadsOutcome<()>> {
         let machine = Machine::find(self.machine)?;
         let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
-        let simulation = simulation.seed(self.seed);
+        let mut simulation = simulation.seed(self.seed);
+        if let Some(sections) = &self.sections {
+            simulation = simulation.with_sections(sections.clone());
+        }
         let warm_up = WARM_UP_NS * if self.way.searches() { SEARCH } else { 1.0 };
         Ok(simulation.run_for(warm_up, self.measured_ns, program)?)
     }

@@ -3,7 +3,7 @@
 use super::{
     containers::Contained,
     delegation::{MAX_OPS, schemes},
-    machines::{self, BOTH, TILES, X86, XEON, on_tile},
+    machines::{self, BOTH, TILE_SLOTS, TILES, X86, XEON, on_tile},
     objects::{QUEUES, STACKS},
     queue_locks::LOCKS,
     run::{Point, Setting, Slots, Way},
@@ -221,7 +221,7 @@ fn shared_memory_of_x86_is_slower_and_gains_from_two_locks() {
             within(two / one, 1.2, 2.1);
         }
         let die = x86.die(base.clone()).unwrap().run().unwrap().mops;
-        assert!(die < tile(Way::Shm(Slots::default()), TILES, 1).mops, "{die}");
+        assert!(die < tile(Way::Shm(TILE_SLOTS), TILES, 1).mops, "{die}");
         let [cc, base] = [cc, base].map(|way| all(way, 1).run().unwrap().mops);
         within(cc / base, 0.85, 1.15);
     }

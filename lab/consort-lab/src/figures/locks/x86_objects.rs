@@ -12,7 +12,7 @@ use super::{
     containers::{Contained, lcrq, lcrq_of_clusters, treiber},
     curves::{Curves, least},
     delegation::MAX_OPS,
-    machines::{BOTH, OPTERON, TILES, X86, XEON, tile},
+    machines::{BOTH, OPTERON, TILE_SLOTS, TILES, X86, XEON, tile},
     report::Report,
     run::{MEASURED_NS, Point, SEEDS, Setting, Slots, Way},
 };
@@ -239,7 +239,7 @@ fn on_a_die(x86: X86, report: &mut Report) -> Result<()> {
     let ways = [
         (&DIE_MCS, Way::Mcs, Way::Mcs),
         (&DIE_CC_SYNCH, Way::CcSynch(MAX_OPS), Way::CcSynch(MAX_OPS)),
-        (&DIE_SHM_SERVER, shm(x86.slots()), shm(Slots::default())),
+        (&DIE_SHM_SERVER, shm(x86.slots()), shm(TILE_SLOTS)),
     ];
     for (figure, here, there) in ways {
         let ratio = x86.die(here)?.run()?.mops / tile(there, TILES, 1).run()?.mops;
