@@ -8,11 +8,12 @@ use std::{
 use consort_machine::{Line, Machine, Until};
 
 use super::{
-    MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, cycles, near, run, timed,
+    Description, MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, cycles, near, run,
+    timed,
 };
 use crate::{
     machines::{AtomicOp, State},
-    threads::Stall,
+    threads::{PrivateSections, Stall, ThreadSimulation},
 };
 
 #[test]
@@ -26,6 +27,7 @@ fn loads_stores_and_atomics_match_the_table() {
             run(name, &[0, other], async |thread: SimulatedThread| {
                 let owner = thread.me == 0;
                 for line in [&one, &two, &three].into_iter().filter(|_| owner) {
+                    thread.load(&line[0], Relaxed).await;
                     thread.store(&line[0], 1, Relaxed).await;
                     thread.fence(SeqCst).await;
                 }
@@ -145,7 +147,7 @@ fn consecutive_stores_to_a_line_are_seen_together() {
 
 /// A release waits for data if stores overlap, and for nothing if they are in order.
 #[test]
-fn a_release_waits_for_data() {
+fn a_release_waits_for_stores() {
     for (name, waits) in [(TILE, true), (XEON, false), (OPTERON, false)] {
         let (data, flag, machine) = (Line::new(), Line::new(), coherent(name));
         let outcome = run(name, &[0, 4], async |thread: SimulatedThread| {
@@ -156,16 +158,86 @@ fn a_release_waits_for_data() {
             at(&thread, 10).await;
             thread.store(&data[0], 1, Relaxed).await;
             thread.store(&flag[0], 1, Release).await;
-            // A second release has nothing to wait for, because only a flag is in transit.
+            // A second release waits for the flag.
             thread.store(&flag[1], 1, Release).await;
         });
         let stalled = outcome.tallies[1].stalled_ns(Stall::Fence);
-        let least = machine.store_ns(State::Shared, 0);
-        assert_eq!(stalled > 0.9 * least, waits, "{name}: {stalled} ns");
-        assert!(
-            stalled < 1.5 * machine.store_ns(State::Shared, 10.min(machine.distances.len() - 1))
-        );
+        let both = |distance| {
+            machine.store_ns(State::Shared, distance) + machine.store_ns(State::Modified, distance)
+        };
+        assert_eq!(stalled > 0.9 * both(0), waits, "{name}: {stalled} ns");
+        assert!(stalled < 1.5 * both(10.min(machine.distances.len() - 1)), "{name}: {stalled} ns");
     }
+}
+
+/// Where homes execute writes, a thread sends each store to the home, also to a line that only its
+/// core has. In a cache, the second store is free.
+#[test]
+fn a_store_is_written_through_to_its_home() {
+    for (name, goes_home) in [(TILE, true), (XEON, false), (OPTERON, false)] {
+        let (line, least) = (Line::new(), coherent(TILE).store_ns(State::Modified, 0));
+        run(name, &[7], async |thread: SimulatedThread| {
+            thread.load(&line[0], Relaxed).await;
+            thread.store(&line[0], 1, Relaxed).await;
+            thread.fence(SeqCst).await;
+            let before = thread.tally_of(thread.thread()).remote_reads;
+            let stored = timed(&thread, async {
+                thread.store(&line[0], 2, Relaxed).await;
+                thread.fence(SeqCst).await;
+            });
+            let took = stored.await;
+            assert_eq!(took > least, goes_home, "{name}: {took} ns");
+            // The core keeps its copy.
+            assert_eq!(thread.load(&line[0], Relaxed).await, 2, "{name}");
+            assert_eq!(thread.tally_of(thread.thread()).remote_reads, before, "{name}");
+        });
+    }
+}
+
+/// A core that has no copy of a line gets none by writing through.
+#[test]
+fn a_store_to_a_home_fetches_no_copy() {
+    let line = Line::new();
+    run(TILE, &[7], async |thread: SimulatedThread| {
+        thread.store(&line[0], 1, Relaxed).await;
+        thread.fence(SeqCst).await;
+        assert_eq!(thread.load(&line[0], Relaxed).await, 1);
+        assert_eq!(thread.tally_of(thread.thread()).remote_reads, 1);
+    });
+}
+
+/// A combiner stores data, a result and its flag, and then lets the next thread combine. If the
+/// data is private to sections, only the last release has a fence.
+#[test]
+fn private_sections_have_a_fence_only_when_the_combiner_changes() {
+    let took = |sections: Option<PrivateSections>| {
+        let [data, answer, next] = [const { Line::new() }; 3];
+        let machine = Description::find(TILE).unwrap();
+        let mut simulation = ThreadSimulation::on(machine, 1);
+        if let Some(sections) = &sections {
+            simulation = simulation.with_sections(sections.clone());
+        }
+        let outcome = simulation.run(async |thread: SimulatedThread| {
+            let section = async {
+                thread.store(&data[0], 1, Relaxed).await;
+                thread.store(&data[1], 1, Release).await;
+            };
+            match &sections {
+                Some(sections) => sections.execute(thread.thread(), section).await,
+                None => section.await,
+            }
+            thread.store(&answer[0], 1, Relaxed).await;
+            thread.store(&answer[1], 1, Release).await;
+            let answered = thread.tally_of(thread.thread()).stalled_ns(Stall::Fence);
+            thread.store(&next[0], 1, Release).await;
+            [answered, thread.tally_of(thread.thread()).stalled_ns(Stall::Fence) - answered]
+        });
+        outcome.unwrap().results[0].unwrap()
+    };
+    let [answered, handed_over] = took(Some(PrivateSections::default()));
+    assert!(answered == 0.0 && handed_over > 30.0, "{answered} and {handed_over} ns");
+    let [answered, handed_over] = took(None);
+    assert!(answered > 60.0 && handed_over > 30.0, "{answered} and {handed_over} ns");
 }
 
 /// A thread that sees a flag also sees the data stored before it, wherever the lines are.
@@ -188,8 +260,8 @@ fn flags_come_after_data() {
     }
 }
 
-/// If stores overlap, a store to a line that the core may write is visible before an earlier store
-/// to a line that others have copies of. In order, never.
+/// If stores overlap, a store to a line without copies is visible before an earlier store to a line
+/// that others have copies of. In order, never.
 #[test]
 fn relaxed_stores_overtake_only_on_relaxed_machines() {
     let relaxed = [(TILE, Relaxed, true), (XEON, Relaxed, false), (OPTERON, Relaxed, false)];
@@ -206,7 +278,8 @@ fn relaxed_stores_overtake_only_on_relaxed_machines() {
             }
             at(&thread, 3).await;
             thread.load(&shared[0], Relaxed).await;
-            thread.world.engine.reach(5_004_000).await;
+            // While the stores travel, the threads look one after the other.
+            thread.world.engine.reach(4_960_000 + 1_500 * u64::from(thread.me)).await;
             let set = thread.load(&flag[0], Relaxed).await == 1;
             let stale = thread.load(&shared[0], Relaxed).await == 0;
             overtaken.set(overtaken.get() || set && stale);
@@ -249,6 +322,33 @@ fn atomic_operations_occupy_their_line() {
     let each = outcome.measured_ns / 3600.0;
     assert!((1.0..1.05).contains(&(each / machine.line_serve_ns)), "{each} ns each");
     assert_eq!(outcome.tallies.iter().map(|tally| tally.atomics).sum::<u64>(), 3600);
+}
+
+/// A home executes atomic operations on different lines one at a time (Petrović 2015, section
+/// 6.2.4).
+#[test]
+fn atomic_operations_occupy_their_home() {
+    let lines: Vec<Line> = (0..200).map(|_| Line::new()).collect();
+    let machine = coherent(TILE);
+    let all: Vec<u32> = (0..36).collect();
+    let each = |same_home: bool| {
+        let outcome = run(TILE, &all, async |thread: SimulatedThread| {
+            let home = |line: &&Line| {
+                let (number, _) = thread.world.find(&line[0], 0);
+                thread.world.lines.at(number).home
+            };
+            let first = home(&&lines[0]);
+            let fits = |line: &&Line| (home(line) == first) == same_home;
+            let mine: Vec<&Line> = lines.iter().filter(fits).collect();
+            let mine = mine[thread.me as usize % mine.len()];
+            for _ in 0..100 {
+                thread.fetch_add(&mine[0], 1, Relaxed).await;
+            }
+        });
+        outcome.measured_ns / 3600.0 / machine.line_serve_ns
+    };
+    let [one, many] = [true, false].map(each);
+    assert!((1.0..1.05).contains(&one) && many < 0.3, "{one} and {many} of a line's time each");
 }
 
 /// In a cache, the line moves for each operation of another core.
