@@ -57,7 +57,8 @@ pub struct Threads {
 pub enum AtomicsAt {
     /// In the cache of the core, which gets the line for that.
     Cache,
-    /// In the cache of the tile that is the line's home. No core keeps a copy.
+    /// In the cache of the tile that is the line's home, which executes one at a time. No core
+    /// keeps a copy. Stores are written through to the home, too, so no core owns a line.
     Home,
 }
 
