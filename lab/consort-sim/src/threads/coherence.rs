@@ -39,7 +39,12 @@ impl World {
     fn found(&self, line: &LineState, core: u32, access: Access) -> (State, usize) {
         let others = || line.holders.each().filter(|&holder| holder != core);
         let to = |holder| self.costs.distance(core, holder);
-        let shared = line.owner.is_none() && others().next().is_some();
+        // Where nobody owns a line, one copy costs what a modified or exclusive line does.
+        let shared = if self.costs.writes_at_home {
+            line.holders.each().nth(1).is_some()
+        } else {
+            line.owner.is_none() && others().next().is_some()
+        };
         let state = match (line.cached, shared) {
             (false, _) => State::Invalid,
             (true, true) => State::Shared,

@@ -278,8 +278,12 @@ fn relaxed_stores_overtake_only_on_relaxed_machines() {
             }
             at(&thread, 3).await;
             thread.load(&shared[0], Relaxed).await;
-            // While the stores travel, the threads look one after the other.
-            thread.world.engine.reach(4_960_000 + 1_500 * u64::from(thread.me)).await;
+            // While the stores travel, some threads look one after the other, so that their loads
+            // do not queue.
+            if thread.me >= 10 {
+                return;
+            }
+            thread.world.engine.reach(4_925_000 + 10_000 * u64::from(thread.me)).await;
             let set = thread.load(&flag[0], Relaxed).await == 1;
             let stale = thread.load(&shared[0], Relaxed).await == 0;
             overtaken.set(overtaken.get() || set && stale);
