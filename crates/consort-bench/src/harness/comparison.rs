@@ -54,7 +54,7 @@ pub struct Point {
     pub tree_ns: Option<f64>,
     /// The confidence interval of this time.
     pub tree_ci95_ns: Option<(f64, f64)>,
-    /// The candidate that tuning has chosen.
+    /// The candidate that tuning has chosen, or the simpler one that was faster here.
     #[serde(serialize_with = "query_json::shown")]
     pub chosen: Candidate,
     /// Its time.
@@ -65,8 +65,8 @@ pub struct Point {
     pub loose_ns: Option<f64>,
     /// The time with Strict modes, likewise.
     pub strict_ns: Option<f64>,
-    /// The query's new entry, if a simpler algorithm was faster than the choice in wisdom. Then this
-    /// algorithm is `chosen`.
+    /// The query's new entry, if a simpler algorithm was faster than the choice in wisdom. Then
+    /// `chosen` is the simpler algorithm.
     #[serde(skip)]
     pub corrected: Option<Entry>,
 }

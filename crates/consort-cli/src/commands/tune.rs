@@ -147,7 +147,7 @@ pub(crate) struct Tune {
     /// Check N queries, evenly spread, instead of all
     #[arg(long, value_name = "N", requires = "check", hide_short_help = true)]
     sample: Option<NonZeroUsize>,
-    /// Print all tables, not only a summary
+    /// Compare more calls, and print all tables
     #[arg(long)]
     verbose: bool,
     #[command(flatten)]
@@ -280,7 +280,11 @@ impl Tune {
             let corrected: Vec<Entry> =
                 points.iter().filter_map(|point| point.corrected.clone()).collect();
             if !corrected.is_empty() {
+                let queries: Vec<Query> = corrected.iter().map(|entry| entry.query).collect();
                 corrected.into_iter().for_each(|entry| wisdom.insert(entry));
+                if let Some(busy) = measurement.busy(bench.switches()) {
+                    wisdom.mark_busy(&queries, &busy);
+                }
                 wisdom.save(path)?;
             }
         }
@@ -327,8 +331,8 @@ impl Tune {
     }
 
     /// Compares the choices with a thread library and simpler algorithms. The calls of the first
-    /// screen take all of the time. If others are shown too, they take half of it; only as many of
-    /// them are compared as can be compared well.
+    /// screen take all of the time, or half of it if others are shown too. Each of the others gets at
+    /// least [`COMPARISON_LEAST`], so some are left out.
     fn compare(
         &self,
         grid: &Grid,
@@ -341,7 +345,7 @@ impl Tune {
         let few = summary::headline(&all, self.algorithms().cores());
         let shows_all =
             self.verbose || self.results.report.is_some() || self.results.are_for_programs();
-        let others = in_turn(&all).filter(|query| shows_all && !few.contains(query));
+        let others = in_turn(&all).into_iter().filter(|query| shows_all && !few.contains(query));
         let most = (budget / 2).as_millis() / COMPARISON_LEAST.as_millis();
         let others: Vec<Query> = others.take(usize::try_from(most)?.max(1)).collect();
         let of_few = if others.is_empty() { budget } else { budget / 2 };
@@ -371,10 +375,15 @@ impl Tune {
         let findings = Findings {
             objects: std::slice::from_ref(&checked),
             rows: Some(checked.rows()?),
-            page: &checked.page(path, self.verbose),
+            page: &checked.page(path, true),
             plots: &|document: &mut Document| checked.plot(document),
         };
-        measurement.present(bench.switches(), &self.results, &findings)?;
+        if self.results.are_for_programs() {
+            measurement.warn(bench.switches());
+        }
+        measurement.present_with(bench.switches(), &self.results, &findings, || {
+            measurement.print(bench.switches(), &checked.page(path, self.verbose))
+        })?;
         Ok(match checked.passed {
             true => ExitCode::SUCCESS,
             false if interrupt::is_set(stop) => interrupt::ending(stop),
@@ -383,16 +392,16 @@ impl Tune {
     }
 }
 
-/// Returns the first query of each collective, then the second of each, and so on: there may not be
-/// enough time for all.
-fn in_turn(queries: &[Query]) -> impl Iterator<Item = Query> {
+/// Returns one query of each collective, then another of each, and so on, because there may not be
+/// enough time for all. The first ones of a collective are far apart: 0, 4, 2, 6, 1, 5, 3, 7 of 8.
+fn in_turn(queries: &[Query]) -> Vec<Query> {
     let of_each = queries.chunk_by(|one, other| one.collective == other.collective);
     let of_each: Vec<&[Query]> = of_each.collect();
     let most = of_each.iter().map(|queries| queries.len()).max().unwrap_or(0);
-    (0..most).flat_map(move |place| {
-        let nth = |queries: &&[Query]| queries.get(place).copied();
-        of_each.iter().filter_map(nth).collect::<Vec<_>>()
-    })
+    let mut places: Vec<usize> = (0..most).collect();
+    places.sort_by_key(|place| place.reverse_bits());
+    let nth = |place: usize| of_each.iter().filter_map(move |queries| queries.get(place).copied());
+    places.into_iter().flat_map(nth).collect()
 }
 
 /// Warns if tuning took much longer than the budget: a launch takes at least as long as its calls.
@@ -445,5 +454,24 @@ fn warn_of_outdated(path: &Path, wisdom: &Wisdom) {
             path.display(),
             wisdom.outdated()
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_each_collective_are_compared_in_turn() {
+        let all = comparison::queries(&Grid::new(2, &[8]));
+        let order = in_turn(&all);
+        assert_eq!(order.len(), all.len());
+        assert!(all.iter().all(|query| order.contains(query)));
+        let collectives = Grid::COLLECTIVES.len();
+        assert!(order[..collectives].iter().map(|query| query.collective).eq(Grid::COLLECTIVES));
+        let broadcasts = order.iter().filter(|query| query.collective == Collective::Broadcast);
+        let broadcasts: Vec<(u32, u64)> =
+            broadcasts.map(|query| (query.pes, query.bytes)).take(4).collect();
+        assert_eq!(broadcasts, [(2, 8), (8, 8), (2, 32 << 10), (8, 32 << 10)]);
     }
 }

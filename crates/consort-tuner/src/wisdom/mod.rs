@@ -17,7 +17,7 @@ mod revisions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consort_fabric::{Candidate, OperatorClass, Query};
+use consort_fabric::{Candidate, OperatorClass, Query, statistics::Gain};
 
 pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
@@ -125,29 +125,28 @@ impl Entry {
         self.ci95_ns.is_some_and(|(low, high)| low >= high)
     }
 
-    /// Returns the entry after another measurement of its choice next to `rival`, in which the rival
-    /// was faster beyond both intervals. `own` and `sample` are the times of the choice and the rival.
-    /// Returns `None` if the rival was not faster, if one launch gave the times, or if the cores were
-    /// nearer or farther than when the choice was won.
+    /// Returns the entry after its choice was measured again, next to a `rival`. `own` and `sample` are
+    /// their times. Returns `None` unless the rival was faster beyond both intervals, in enough
+    /// launches, with the cores as near or far as when the choice was won. An entry that is not
+    /// decided does not change: the search measures it again, with more candidates.
     #[must_use]
     pub fn beaten_by(&self, rival: &Candidate, sample: &Sample, own: &Sample) -> Option<Self> {
-        let is_faster = sample.ci95_ns.1 < own.ci95_ns.0 && sample.launches.min(own.launches) > 1;
-        let is_alike = self.class.is_none() || self.class == sample.class;
-        if !is_faster || !is_alike || *rival == self.choice {
+        let is_faster = sample.ci95_ns.1 < own.ci95_ns.0;
+        let is_sure = sample.launches.min(own.launches) as usize >= Gain::SURE_LAUNCHES;
+        let is_alike = [sample.class, own.class] == [self.class; 2];
+        if !self.is_decided() || !is_faster || !is_sure || !is_alike || *rival == self.choice {
             return None;
         }
         let (candidate, median_ns) = (self.choice.clone(), rounded_ns(own.median_ns));
-        let second = RunnerUp { candidate, median_ns };
         let contenders = self.alternatives().filter(|one| *one != rival).take(MOST_CONTENDERS);
         Some(Self {
             choice: rival.clone(),
             median_ns: rounded_ns(sample.median_ns),
             ci95_ns: Some((rounded_ns(sample.ci95_ns.0), rounded_ns(sample.ci95_ns.1))),
-            runner_up: Some(second),
+            runner_up: Some(RunnerUp { candidate, median_ns }),
             contenders: contenders.cloned().collect(),
-            class: sample.class,
             confidence: Confidence::Clear,
-            rigour: self.rigour.max(Rigour::Measure),
+            rigour: Rigour::Measure,
             ..self.clone()
         })
     }

@@ -399,27 +399,33 @@ proptest! {
 
 /// As when `tune` compares its choices with simpler algorithms.
 #[test]
-fn a_choice_is_beaten_beyond_the_intervals_or_not_at_all() {
+fn faster_rival_replaces_a_choice_only_beyond_both_intervals() {
     let near = Some(TransferClass::Near);
     let sample = |low: f64, high: f64, launches| {
         let (median_ns, ci95_ns) = ((low + high) / 2.0, (low, high));
         Sample { median_ns, ci95_ns, p99_ns: high, launches, class: near }
     };
-    let mut entry = Entry { class: near, ..entry(at(2, 8), "knomial(radix=2)") };
-    let flat = Candidate::new("flat");
+    let (rigour, flat) = (Rigour::Exhaustive, Candidate::new("flat"));
+    let own_entry = entry(at(2, 8), "knomial(radix=2)");
+    let entry = Entry { class: near, rigour, ..own_entry };
     let (own, faster) = (sample(200.0, 220.0, 8), sample(160.0, 170.0, 8));
     let beaten = entry.beaten_by(&flat, &faster, &own).expect("it is faster");
     assert_eq!((beaten.choice.algorithm.as_str(), beaten.median_ns), ("flat", 165.0));
     assert_eq!(beaten.runner_up.as_ref().unwrap().candidate, entry.choice);
-    assert_eq!((beaten.confidence, beaten.class), (Confidence::Clear, near));
+    assert!(beaten.contenders.is_empty(), "flat was the runner-up");
+    assert_eq!((beaten.confidence, beaten.rigour), (Confidence::Clear, Rigour::Measure));
     let mut all = wisdom([entry.clone()]);
     all.insert(beaten);
     assert_eq!(chosen(&all, at(2, 8)), Some(("flat".to_owned(), true)));
 
-    let overlaps = sample(160.0, 201.0, 8);
-    assert_eq!(entry.beaten_by(&flat, &overlaps, &own), None);
-    assert_eq!(entry.beaten_by(&flat, &sample(160.0, 170.0, 1), &own), None, "one launch");
-    assert_eq!(entry.beaten_by(&entry.choice, &faster, &own), None, "it is the choice");
-    entry.class = Some(TransferClass::Far);
-    assert_eq!(entry.beaten_by(&flat, &faster, &own), None, "it was won far");
+    let stays = |entry: &Entry, faster: &Sample, own: &Sample| {
+        assert_eq!(entry.beaten_by(&flat, faster, own), None);
+    };
+    stays(&entry, &sample(160.0, 201.0, 8), &own);
+    stays(&entry, &sample(160.0, 170.0, 7), &own);
+    stays(&entry, &faster, &sample(200.0, 220.0, 7));
+    stays(&Entry { choice: flat.clone(), ..entry.clone() }, &faster, &own);
+    stays(&Entry { class: Some(TransferClass::Far), ..entry.clone() }, &faster, &own);
+    stays(&Entry { class: None, ..entry.clone() }, &faster, &own);
+    stays(&Entry { confidence: Confidence::Open, ..entry }, &faster, &own);
 }

@@ -201,3 +201,49 @@ impl CheckOutput {
         page
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use consort::{
+        sync_modes::SyncModes,
+        tune::{Collective, Query},
+    };
+    use consort_fabric::OperatorClass;
+
+    use super::*;
+
+    fn page_of(best_ns: &[f64], shows_all: bool) -> String {
+        let penalty = |(index, &best_ns): (usize, &f64)| Penalty {
+            query: Query {
+                collective: Collective::Broadcast,
+                sync: SyncModes::MINE,
+                pes: 2,
+                bytes: 8 << index,
+                operator: OperatorClass::Commutative,
+                symmetric: true,
+            },
+            chosen: Candidate::new("flat"),
+            chosen_ns: 1000.0,
+            best: Candidate::new(if best_ns < 1000.0 { "direct" } else { "flat" }),
+            best_ns,
+            within_noise: best_ns > 800.0,
+        };
+        let penalties = best_ns.iter().enumerate().map(penalty).collect();
+        let report = CheckReport { penalties, unmeasured_count: 0 };
+        let page = checked(&report, false).page(Path::new("wisdom.toml"), shows_all);
+        consort_console::output::page(&page)
+    }
+
+    #[test]
+    fn only_failed_choices_are_shown_the_worst_first() {
+        let text = page_of(&[1000.0, 850.0, 500.0, 990.0], false);
+        let place = |penalty| text.find(penalty).expect(penalty);
+        assert!(place("100.0 %") < place("17.6 % ~"), "{text}");
+        assert!(!text.contains("1.0 %") && text.contains("50.0 % of 4 choices"), "{text}");
+        assert!(text.contains("One of the others may be"), "{text}");
+        let all = page_of(&[1000.0, 850.0, 500.0, 990.0], true);
+        assert!(all.contains("1.0 % ~") && all.contains("0.0 %"), "{all}");
+        let good = page_of(&[1000.0, 990.0], false);
+        assert!(good.starts_with("100.0 % of 2") && good.contains("Passed"), "{good}");
+    }
+}

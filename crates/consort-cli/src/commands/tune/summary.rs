@@ -71,6 +71,10 @@ impl ReportData<'_> {
         if kept_count > 0 {
             text += &format!("; {kept_count} kept from before");
         }
+        let corrected = self.points.iter().filter(|point| point.corrected.is_some()).count();
+        if corrected > 0 {
+            text += &format!("; {corrected} changed to simpler algorithms, which were faster");
+        }
         text + match ending {
             StopReason::Complete => ".",
             StopReason::OutOfBudget => ". Time ran out: run it again to continue.",
