@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn faster_is_by_more_than_a_fiftieth() {
+    fn ratio_within_2_percent_is_not_faster() {
         let faster = [0.99, 1.0, 1.01, 1.03].map(|value| is_met(&FASTER, value));
         assert_eq!(faster, [false, false, false, true]);
         let slower = [1.01, 1.0, 0.99, 0.97].map(|value| is_met(&SLOWER, value));

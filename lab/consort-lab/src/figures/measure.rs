@@ -27,6 +27,7 @@ pub(super) const ONE_BARRIER: SyncModes = SyncModes { entry: SyncMode::None, exi
 
 /// Returns the paper's name of the modes of calls in a row.
 pub(super) fn mode_name(sync: SyncModes) -> &'static str {
+    assert!([ONE_BARRIER, SyncModes::LOOSE].contains(&sync), "the papers have no mode {sync}");
     if sync == ONE_BARRIER { "strict" } else { "loose" }
 }
 
