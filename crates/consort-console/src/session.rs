@@ -45,7 +45,7 @@ impl Session {
         let launch = Launch {
             pes,
             processors: topology.processors(),
-            binding: if pes as usize <= topology.usable_cores() {
+            binding: if pes as usize <= topology.processors() {
                 Binding::Core
             } else {
                 Binding::Placed

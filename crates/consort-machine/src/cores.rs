@@ -40,7 +40,8 @@ pub struct Cores(Vec<CpuId>);
 
 impl Cores {
     /// Takes a processor for each of `pes` PEs, the first one `first` if given: on the cores with
-    /// the fewest PEs of other jobs, near ones first. `None` if the PEs outnumber the usable cores.
+    /// the fewest PEs of other jobs, near ones first. `None` if the PEs outnumber the allowed
+    /// processors.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
         let mut used = USED.lock();
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn job_takes_processors_no_other_job_uses() {
         let topology = Topology::discover();
-        let all = topology.usable_cores();
+        let all = topology.processors();
         let mut jobs: Vec<_> = (0..all).filter_map(|_| Cores::take(&topology, 1, None)).collect();
         let mut cpus: Vec<_> = jobs.iter().flat_map(|cores| cores.cpus().to_vec()).collect();
         cpus.sort_unstable();

@@ -146,8 +146,8 @@ impl Algorithms {
             Fabric::Threads => Arc::clone(&topology),
             _ => Arc::clone(topology_of_launcher()),
         };
-        let cores = u32::try_from(of_all.usable_cores()).unwrap_or(u32::MAX);
-        let model = MachineModel::typical(cores);
+        let processors = u32::try_from(of_all.processors()).unwrap_or(u32::MAX);
+        let model = MachineModel::typical(processors);
         let new = Box::new(Self {
             topology,
             of_all,
@@ -243,10 +243,10 @@ impl Algorithms {
         self.fabric
     }
 
-    /// Returns the number of usable cores.
+    /// Returns how many PEs can each have a processor to themselves, whatever the quota.
     #[must_use]
     pub fn cores(&self) -> usize {
-        self.of_all.usable_cores()
+        self.of_all.processors()
     }
 
     /// Returns the identity of this machine and library. Wisdom with the same identity may be used.

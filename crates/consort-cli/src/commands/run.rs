@@ -158,16 +158,16 @@ impl Run {
             "none" => Binding::None,
             _ => Binding::Placed,
         };
-        let topology = Topology::discover();
-        let cores = topology.usable_cores();
-        if binding == Binding::Core && self.pes as usize > cores {
-            tracing::warn!("--bind core does nothing: {} PEs share {cores} usable cores", self.pes);
+        let processors = Topology::discover().processors();
+        if binding == Binding::Core && self.pes as usize > processors {
+            let pes = self.pes;
+            tracing::warn!("--bind core does nothing: {pes} PEs share {processors} processors");
         }
         let variables: Vec<_> = self.variables.iter().filter_map(|text| set(text)).collect();
         ignored_settings::warn(self.pes, &variables);
         let launch = Launch {
             pes: self.pes,
-            processors: topology.processors(),
+            processors,
             binding,
             variables,
             tags: self.tag_output,

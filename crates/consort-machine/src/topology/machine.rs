@@ -113,7 +113,7 @@ impl Topology {
     }
 
     /// Returns how many threads can each have a processor to themselves: the number of allowed
-    /// processors, at least one. With a quota, they run at once until it is used up.
+    /// processors, at least one. All of them run at the same time until a quota is used up.
     #[must_use]
     pub fn processors(&self) -> usize {
         self.allowed.len().max(1)

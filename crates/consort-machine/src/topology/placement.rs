@@ -16,8 +16,8 @@ use std::{
 type CpuPosition = [u32; 3];
 
 impl Topology {
-    /// Returns a processor for each of `pes` PEs, by rank; `None` if they outnumber the usable
-    /// cores.
+    /// Returns a processor for each of `pes` PEs, by rank; `None` if they outnumber the allowed
+    /// processors.
     ///
     /// Each physical core comes before the second thread of any core. Near cores are adjacent; the
     /// package, node and last-level cache with the most allowed cores come first.
@@ -29,7 +29,7 @@ impl Topology {
     }
 
     /// Returns the last-level cache of each of `pes` PEs placed by [`Topology::placement`]. A cache
-    /// is named by its lowest processor. Empty if the PEs outnumber the usable cores.
+    /// is named by its lowest processor. Empty if the PEs outnumber the allowed processors.
     #[must_use]
     pub fn caches_of(&self, pes: usize) -> Vec<u32> {
         let first = |cpu: CpuId| {
@@ -40,11 +40,8 @@ impl Topology {
     }
 
     /// Returns all allowed processors in the order in which PEs use them; `None` if `pes` outnumber
-    /// the usable cores. If `first` is given, it precedes the other processors of its core.
+    /// them. If `first` is given, it precedes the other processors of its core.
     pub fn placement_order(&self, pes: usize, first: Option<CpuId>) -> Option<Vec<CpuId>> {
-        if pes > self.usable_cores() {
-            return None;
-        }
         Some(order(self, first)).filter(|cpus| pes <= cpus.len())
     }
 }

@@ -181,8 +181,10 @@ fn the_tightest_quota_of_version_2_counts() {
     let topology = machine.allow(&ALL);
     assert_eq!(topology.quota_cores(), Some(2.5));
     assert_eq!(topology.usable_cores(), 3);
-    assert_eq!(placed(&topology, 3).unwrap(), [0, 1, 2]);
-    assert_eq!(placed(&topology, 4), None);
+    // A quota makes no threads share a processor.
+    let processors = topology.processors();
+    assert_eq!(processors, ALL.len());
+    assert!(placed(&topology, processors).is_some() && placed(&topology, processors + 1).is_none());
     assert!(topology.machine_key().ends_with("quota 2.5"));
 }
 
@@ -205,7 +207,7 @@ fn this_machine_is_coherent() {
     let topology = Topology::discover();
     assert_eq!(topology.allowed(), affinity::allowed());
     assert!(topology.cores() <= topology.cpus().len());
-    let usable = topology.usable_cores();
+    let usable = topology.processors();
     let mut cpus = topology.placement(usable).unwrap();
     cpus.sort_unstable();
     cpus.dedup();

@@ -1,6 +1,9 @@
 //! The futures of a call's waits. They never spin: a pending future reports the word to watch.
 
-#![expect(unsafe_code, reason = "receives a message into memory that the call keeps valid")]
+#![expect(
+    unsafe_code,
+    reason = "receives messages into memory that the call keeps valid, and combines local words"
+)]
 
 use std::{
     future::Future,

@@ -25,8 +25,11 @@ pub struct Config {
     /// The placement of the PEs on nodes that share no memory.
     pub nodes: Nodes,
     /// The number of processors of this machine that the PEs may use. With a quota, PEs on separate
-    /// processors still run at once, until it is used up.
+    /// processors run at the same time until the quota is used up.
     pub processors: u32,
+    /// The number of cores of which the PEs may use the time: fewer than the processors if a quota
+    /// grants less.
+    pub cores: u32,
     /// The size of the symmetric memory of each PE in bytes.
     pub heap_bytes: usize,
     /// The alignment of each PE's symmetric memory: a power of two, at least a page. In a process
@@ -64,6 +67,7 @@ impl Config {
             here: 2,
             nodes: Nodes::One,
             processors: 2,
+            cores: 2,
             heap_bytes: 4096,
             heap_align: 0,
             statics_bytes: 0,
@@ -87,11 +91,11 @@ impl Config {
 
     /// Returns the time between two checks by a waiting PE. A check finds out whether the PE's
     /// peers make the same call, are present, and do not all wait for each other. Each PE checks
-    /// all peers, so if many PEs share few processors, a check takes longer and is done less often. With
+    /// all peers, so if many PEs share few cores, a check takes longer and is done less often. With
     /// up to about 1000 PEs on two cores, checks take less than a quarter of the processor time.
     pub(crate) fn check_interval(&self) -> Duration {
         let [shortest, longest] = CHECK_INTERVAL;
-        let checks = self.pes.saturating_mul(self.here.div_ceil(self.processors.max(1)));
+        let checks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));
         PER_PEER.saturating_mul(checks).clamp(shortest, longest)
     }
 
@@ -119,8 +123,9 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn interval_of(pes: u32, processors: u32) -> Duration {
-        Config { pes, here: pes, processors, ..Config::of_two() }.check_interval()
+    fn interval_of(pes: u32, cores: u32) -> Duration {
+        let processors = 64; // with a quota if that is more than the cores
+        Config { pes, here: pes, processors, cores, ..Config::of_two() }.check_interval()
     }
 
     #[test]

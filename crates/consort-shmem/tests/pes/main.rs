@@ -259,7 +259,7 @@ fn ended(by: By, program: &str, status: i32, line: &str) -> Result<(), Failed> {
 fn launch(pes: &str, program: &str) -> ExitCode {
     let launch = Launch {
         pes: pes.parse().expect("a number of PEs"),
-        cores: 2,
+        processors: 2,
         binding: Binding::Placed,
         variables: Vec::new(),
         tags: false,

@@ -207,21 +207,23 @@ impl JobBuilder {
             Whole::Mpi(processes) => processes.algorithms(),
             Whole::Loopback(end) => end.algorithms(pes),
         };
-        // All processes decide by one number, even if they may use different cores.
+        // All processes decide by one number, even if they may use different processors.
         let processors = match &whole {
             Whole::Processes(member) => member.processors() as usize,
             Whole::Mpi(processes) => processes.processors,
             _ => topology.processors(),
         };
         let waiting = self.waiting.unwrap_or_default();
-        if waiting == Waiting::Spin && self.pes > processors {
+        let cores = topology.usable_cores().min(processors);
+        if waiting == Waiting::Spin && self.pes > cores {
             event(&format!(
-                "{} PEs spin on {processors} processors: each waits whole time slices for the others; \
+                "{} PEs spin on {cores} usable cores: each waits whole time slices for the others; \
                  use spin-yield-park",
                 self.pes
             ));
         }
-        let processors = u32::try_from(processors).unwrap_or(u32::MAX);
+        let [processors, cores] =
+            [processors, cores].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         let Self {
             heap_bytes,
             heap_align,
@@ -246,6 +248,7 @@ impl JobBuilder {
             nodes: Nodes::One,
             waiting,
             processors,
+            cores,
             heap_bytes,
             heap_align,
             statics_bytes,

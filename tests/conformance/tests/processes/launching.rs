@@ -39,7 +39,7 @@ pub(crate) fn launch(arguments: &[String]) -> ExitCode {
     let [pes, grace, program @ ..] = arguments else { panic!("two numbers and a program") };
     let launch = Launch {
         pes: pes.parse().expect("a number of PEs"),
-        cores: 2,
+        processors: 2,
         binding: Binding::Placed,
         variables: Vec::new(),
         tags: false,
