@@ -45,8 +45,8 @@ impl<'d> Verb<'d> {
     }
 
     /// Returns the description of a blocking call of `team` outside symmetric memory, on blocks of
-    /// `len` elements; 0 in a vector variant, whose blocks differ. `N` and `T` are as in
-    /// [`Team::on_slices`].
+    /// `len` elements; 0 in a vector variant, whose blocks differ. Callers change what differs in
+    /// other calls. `N` and `T` are as in [`Team::on_slices`].
     #[inline(always)]
     pub(crate) fn spec<N, T: Pod>(
         &self,

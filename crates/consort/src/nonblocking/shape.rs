@@ -61,11 +61,11 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// A call without data.
+    /// The shape of a call without data.
     pub(super) const EMPTY: Self = Self::using([false; 2]);
 
-    /// Returns the shape of a call that has a plan and combines nothing, from the buffers that it
-    /// uses.
+    /// Returns the shape of a call that uses these buffers, without their lengths: a plan knows them,
+    /// and [`Self::new`] adds them.
     pub(crate) const fn using(uses: [bool; 2]) -> Self {
         Self {
             len: 0,

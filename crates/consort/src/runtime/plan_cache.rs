@@ -26,7 +26,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The lowest bit of the plan's age in [`Key::call`].
+    /// The lowest bit of the plan's age in [`Key::call`], above all bits that [`Key::of`] sets.
     const EPOCH: u64 = 1 << 47;
     /// The age after the last: no plan is found at it, and the next cached plan clears the cache
     /// and restarts at age 0.
