@@ -150,7 +150,8 @@ impl OpenMp {
 mod tests {
     use super::*;
 
-    /// Uses the compilers in `PATH` that have OpenMP.
+    /// Uses the compilers in `PATH` that have OpenMP. On a busy machine, LLVM's library may lose a
+    /// thread's addition, which the program reports.
     #[test]
     fn every_work_has_times() {
         let never = AtomicBool::new(false);
@@ -180,7 +181,10 @@ mod tests {
                     [(3, 800, None), (1, 800, None), (1, 8, Some(&[first][..]))]
                 {
                     let launch = OpenMpLaunch { pes, bytes, cpus, ..launch(work) };
-                    let samples = openmp.samples_ns(&launch).unwrap();
+                    let samples = (0..4).fold(openmp.samples_ns(&launch), |samples, _| {
+                        samples.or_else(|_| openmp.samples_ns(&launch))
+                    });
+                    let samples = samples.unwrap();
                     assert!((1..=2).contains(&samples.len()), "{work}: {samples:?}");
                 }
             }
