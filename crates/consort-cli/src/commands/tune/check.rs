@@ -172,8 +172,8 @@ impl CheckOutput {
         }
         let share = self.within_10_percent * 100.0;
         let count = self.penalties.len();
-        page.lines(format!(
-            "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
+        page.paragraph(format!(
+            "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})",
             path.display()
         ));
         let is_noise = |point: &&Point| point.penalty > LIMIT && point.within_noise;
@@ -190,7 +190,7 @@ impl CheckOutput {
         } else if self.passed {
             "Passed: at least 90 % are required.\n"
         } else {
-            "Failed: at least 90 % are required; tune again, with --retune or a higher --rigour.\n"
+            "Failed: at least 90 % are required; tune with --retune or a higher --rigour.\n"
         });
         if self.unmeasured_count > 0 {
             let count = self.unmeasured_count;

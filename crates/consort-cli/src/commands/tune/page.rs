@@ -131,7 +131,8 @@ fn gains(page: &mut Page, points: &[Point]) {
     if has_library {
         page.lines(
             "threads: the faster of pthread's and std's\n\
-             gain: threads / tuned, with its 95 % interval; ~ no difference found; ? too few launches\n",
+             gain: threads / tuned, with its 95 % interval\n\
+             ~: no difference found; ?: too few launches\n",
         );
     }
     page.table(columns, rows, [1, 2, 3, 4, 5, 6, 8]);
