@@ -39,8 +39,9 @@ pub fn text(gain: &Gain) -> String {
     }
 }
 
-/// Formats a gain for a narrow column: its ratio and interval if they are decided, as in
-/// `4.72x (3.65 to 30.1)`; `~` if there is no difference; and `?` with too few launches.
+/// Formats a gain for a narrow column. A decided gain has its ratio and interval, as in
+/// `4.72x (3.65 to 30.1)`. `~` means that no difference was found, and `?` that there were too few
+/// launches.
 #[must_use]
 pub fn brief(gain: &Gain) -> String {
     match (interval(gain), gain.verdict(0.0)) {

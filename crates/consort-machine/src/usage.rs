@@ -16,8 +16,8 @@ pub fn run_delay() -> Option<Duration> {
     times.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Returns whether more threads of the system can run than the caller's `awake` threads. Also true if
-/// the system does not report it. Allocates nothing.
+/// Returns whether more threads of the system can run than the caller's `awake` threads. Also true
+/// if the system does not report it. Allocates nothing.
 #[must_use]
 pub fn others_compete(awake: u32) -> bool {
     do_compete(awake, runnable_threads())

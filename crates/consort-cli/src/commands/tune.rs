@@ -331,8 +331,8 @@ impl Tune {
     }
 
     /// Compares the choices with a thread library and simpler algorithms. The calls of the first
-    /// screen take all of the time, or half of it if others are shown too. Each of the others gets at
-    /// least [`COMPARISON_LEAST`], so some are left out.
+    /// screen take all of the time, or half of it if others are shown too. Each of the others gets
+    /// at least [`COMPARISON_LEAST`], so some are left out.
     fn compare(
         &self,
         grid: &Grid,

@@ -119,8 +119,8 @@ impl Topology {
         self.allowed.len().max(1)
     }
 
-    /// Returns how many threads can run all the time: the number of allowed processors, or the quota
-    /// rounded up if that is less. At least one.
+    /// Returns how many threads can run all the time: the number of allowed processors, or the
+    /// quota rounded up if that is less. At least one.
     #[must_use]
     pub fn usable_cores(&self) -> usize {
         let granted = self.quota.map_or(usize::MAX, Quota::cores_rounded_up);

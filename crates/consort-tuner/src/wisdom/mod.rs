@@ -125,8 +125,8 @@ impl Entry {
         self.ci95_ns.is_some_and(|(low, high)| low >= high)
     }
 
-    /// Returns the entry after its choice was measured again, next to a `rival`. `own` and `sample` are
-    /// their times. Returns `None` unless the rival was faster beyond both intervals, in enough
+    /// Returns the entry after its choice was measured again, next to a `rival`. `own` and `sample`
+    /// are their times. Returns `None` unless the rival was faster beyond both intervals, in enough
     /// launches, with the cores as near or far as when the choice was won. An entry that is not
     /// decided does not change: the search measures it again, with more candidates.
     #[must_use]

@@ -64,8 +64,8 @@ impl Shape {
     /// The shape of a call without data.
     pub(super) const EMPTY: Self = Self::using([false; 2]);
 
-    /// Returns the shape of a call that uses these buffers, without their lengths: a plan knows them,
-    /// and [`Self::new`] adds them.
+    /// Returns the shape of a call that uses these buffers, without their lengths. A plan knows
+    /// them, and [`Self::new`] adds them.
     pub(crate) const fn using(uses: [bool; 2]) -> Self {
         Self {
             len: 0,

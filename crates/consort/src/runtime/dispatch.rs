@@ -28,8 +28,8 @@ impl<'k> Combining<'k> {
 }
 
 impl Hold {
-    /// Makes a call at `site`, by its cached plan or a new one. It is inlined, so a call by a cached
-    /// plan stores only the parts of its description that are in the key.
+    /// Makes a call at `site`, by its cached plan or a new one. It is inlined, so a call by a
+    /// cached plan stores only the parts of its description that are in the key.
     #[inline(always)]
     pub(crate) fn call(&self, call: CallSpec, operands: &Operands<'_>, site: Site) -> Result<()> {
         let key = Key::of(&call, operands.kernel.as_ref());

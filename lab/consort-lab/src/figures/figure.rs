@@ -44,8 +44,8 @@ pub(crate) fn statement(id: &str) -> &str {
 
 /// The units of ratios.
 pub(crate) const RATIOS: [&str; 2] = ["ratio", "x"];
-/// A method is faster than another if their ratio differs from 1 by more than 2 %. The same holds for
-/// "slower", "more" and "less".
+/// A method is faster than another if their ratio differs from 1 by more than 2 %. The same holds
+/// for "slower", "more" and "less".
 const FASTER: f64 = 0.02;
 
 /// The value or limit that a paper gives for a quantity.

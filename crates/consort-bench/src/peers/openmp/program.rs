@@ -150,8 +150,8 @@ impl OpenMp {
 mod tests {
     use super::*;
 
-    /// Uses the compilers in `PATH` that have OpenMP. On a busy machine, LLVM's library may lose a
-    /// thread's addition, which the program reports.
+    /// Uses the compilers in `PATH` that have OpenMP. On a busy machine, LLVM's program has once
+    /// reported a wrong sum.
     #[test]
     fn every_work_has_times() {
         let never = AtomicBool::new(false);

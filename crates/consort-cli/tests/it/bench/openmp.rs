@@ -155,9 +155,8 @@ fn missing_openmp_collective_is_reported_on_request() {
 }
 
 /// With the compilers in `PATH`. If they support OpenMP there are rows for it, and else the reason.
-/// On a machine that is busy with other tests a launch may be killed because it takes too long, or
-/// LLVM's library may lose a thread's addition, which the program reports. So several runs are put
-/// together.
+/// On a machine that is busy with other tests a launch may be killed because it takes too long. So
+/// several runs are put together.
 #[test]
 fn collectives_are_timed_with_openmp() {
     let path = env::var_os("PATH").unwrap_or_default();

@@ -2,8 +2,8 @@
 //! the Xeon and the Opteron of the thesis, simulated. The code is that of `consort-sync`.
 //!
 //! 1. `run`: an object under a lock or a scheme on a simulated machine; `containers`: such objects;
-//!    `test_and_set`: a lock that the library does not have; `private`: sections without fences; `machines`: the thesis' machines, and
-//!    the placement of threads;
+//!    `test_and_set`: a lock that the library does not have; `private`: sections without fences;
+//!    `machines`: the thesis' machines, and the placement of threads;
 //! 2. `curves`: such runs over a number, for instance of threads; `report`: figures with the
 //!    thesis' values, as a page;
 //! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `objects`: T8 to T12, on the TILE-Gx;

@@ -113,8 +113,8 @@ fn gains(x86: X86, curves: &Curves, report: &mut Report) -> String {
     )
 }
 
-/// Figure 7.7: the parameters that section 7.2.2 chooses. With streaming stores they include backoff
-/// only on the Xeon.
+/// Figure 7.7: the parameters that section 7.2.2 chooses. With streaming stores they include
+/// backoff only on the Xeon.
 fn latency(x86: X86, curves: &Curves, report: &mut Report) {
     let chosen = if x86.machine == XEON {
         [(&BACKOFF_OF_5000, BACKOFF), (&STREAMING_OF_3000, BOTH_OF_THEM)]
