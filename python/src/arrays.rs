@@ -19,6 +19,8 @@ use pyo3::{
     prelude::*,
 };
 
+use crate::elements::{Borrow, Elements};
+
 /// The names of operators.
 pub(crate) const OPERATORS: [&str; 7] = ["sum", "product", "min", "max", "and", "or", "xor"];
 
@@ -92,22 +94,22 @@ macro_rules! for_type_of {
                 $body
             }};
         }
-        match $crate::arrays::kind(array)? {
-            ('f', 2) => with!(half::f16),
-            ('f', 4) => with!(f32),
-            ('f', 8) => with!(f64),
-            ('i', 1) => with!(i8),
-            ('i', 2) => with!(i16),
-            ('i', 4) => with!(i32),
-            ('i', 8) => with!(i64),
-            ('u', 1) => with!(u8),
-            ('u', 2) => with!(u16),
-            ('u', 4) => with!(u32),
-            ('u', 8) => with!(u64),
-            ('b', 1) => with!([u8; 1]),
-            ('c', 8) => with!(num_complex::Complex<f32>),
-            ('c', 16) => with!(num_complex::Complex<f64>),
-            ($crate::arrays::BFLOAT16, 2) => with!(half::bf16),
+        match $crate::arrays::type_name(array)? {
+            Some("float16") => with!(half::f16),
+            Some("bfloat16") => with!(half::bf16),
+            Some("float32") => with!(f32),
+            Some("float64") => with!(f64),
+            Some("int8") => with!(i8),
+            Some("int16") => with!(i16),
+            Some("int32") => with!(i32),
+            Some("int64") => with!(i64),
+            Some("uint8") => with!(u8),
+            Some("uint16") => with!(u16),
+            Some("uint32") => with!(u32),
+            Some("uint64") => with!(u64),
+            Some("bool") => with!([u8; 1]),
+            Some("complex64") => with!(num_complex::Complex<f32>),
+            Some("complex128") => with!(num_complex::Complex<f64>),
             _ => Err($crate::arrays::not_taken(array)),
         }
     }};
@@ -115,19 +117,41 @@ macro_rules! for_type_of {
 pub(crate) use for_type_of;
 
 /// The kind of bfloat16, for which NumPy has no letter: the package `ml_dtypes` defines the type.
-pub(crate) const BFLOAT16: char = 'B';
+const BFLOAT16: u8 = b'B';
 
-/// Returns the kind of an array's type, as NumPy's letter, and its size in bytes. The letter is a
-/// space if the byte order is not this machine's.
-pub(crate) fn kind(array: &Bound<'_, PyAny>) -> PyResult<(char, usize)> {
-    let array = array.cast::<PyUntypedArray>()?;
-    let of = array.dtype();
+/// The types of elements: their names, NumPy's letters of their kinds, and their sizes in bytes.
+pub(crate) const KINDS: [(&str, u8, usize); 15] = [
+    ("float16", b'f', 2),
+    ("bfloat16", BFLOAT16, 2),
+    ("float32", b'f', 4),
+    ("float64", b'f', 8),
+    ("int8", b'i', 1),
+    ("int16", b'i', 2),
+    ("int32", b'i', 4),
+    ("int64", b'i', 8),
+    ("uint8", b'u', 1),
+    ("uint16", b'u', 2),
+    ("uint32", b'u', 4),
+    ("uint64", b'u', 8),
+    ("bool", b'b', 1),
+    ("complex64", b'c', 8),
+    ("complex128", b'c', 16),
+];
+
+/// Returns the name of the type of the elements, if calls take them. They do not in another byte
+/// order than this machine's.
+pub(crate) fn type_name(array: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    if let Ok(elements) = array.cast::<Elements>() {
+        return Ok(Some(elements.get().name()));
+    }
+    let of = array.cast::<PyUntypedArray>()?.dtype();
     let kind = match of.kind() {
-        _ if !of.is_native_byteorder().unwrap_or(true) => ' ',
+        _ if !of.is_native_byteorder().unwrap_or(true) => return Ok(None),
         b'V' if of.getattr("name")?.eq(bf16::NAME)? => BFLOAT16,
-        letter => char::from(letter),
+        letter => letter,
     };
-    Ok((kind, of.itemsize()))
+    let size = of.itemsize();
+    Ok(KINDS.iter().find(|known| (known.1, known.2) == (kind, size)).map(|known| known.0))
 }
 
 /// Returns the exception for an array of an unsupported type.
@@ -155,30 +179,35 @@ fn raw<'py, T: Data>(
     array: &Bound<'py, PyAny>,
     what: &str,
 ) -> PyResult<Bound<'py, PyArrayDyn<T::Raw>>> {
-    let bytes = if T::NAME == "bool" && kind(array)? == ('b', 1) {
-        Some(array.call_method1("view", ("uint8",))?)
-    } else {
-        None
+    let is_it = T::NAME != "bool" || type_name(array)? == Some("bool");
+    let bytes = match T::NAME {
+        "bool" if is_it => &array.call_method1("view", ("uint8",))?,
+        _ => array,
     };
-    let is_it = bytes.is_some() || T::NAME != "bool";
-    let typed = bytes.as_ref().unwrap_or(array).cast::<PyArrayDyn<T::Raw>>().ok().cloned();
-    typed.filter(|_| is_it).ok_or_else(|| {
+    let typed = bytes.cast::<PyArrayDyn<T::Raw>>().ok().filter(|_| is_it).cloned();
+    typed.ok_or_else(|| {
         let of = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
-        PyTypeError::new_err(format!(
-            "{what} has type {of}: use {}, as in the other array",
-            T::NAME
-        ))
+        other_type::<T>(what, &of)
     })
 }
 
+fn other_type<T: Data>(what: &str, of: &str) -> PyErr {
+    PyTypeError::new_err(format!("{what} has type {of}: use {}, as in the other array", T::NAME))
+}
+
 fn not_borrowed(what: &str, error: BorrowError) -> PyErr {
-    PyValueError::new_err(match error {
-        BorrowError::NotWriteable => format!("{what} is read-only"),
-        _ => format!(
-            "{what} is in use by another call, and one of the two calls changes it: give each PE a \
-             separate array"
-        ),
-    })
+    match error {
+        BorrowError::NotWriteable => PyValueError::new_err(format!("{what} is read-only")),
+        _ => in_use(what),
+    }
+}
+
+/// Returns the exception for memory that another call uses.
+pub(crate) fn in_use(what: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{what} is in use by another call, and one of the two calls changes it: give each PE a \
+         separate array"
+    ))
 }
 
 fn not_a_slice(what: &str, error: impl Display) -> PyErr {
@@ -191,42 +220,70 @@ fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyRe
     if array.is_c_contiguous() { Ok(()) } else { Err(not_a_slice(what, "not in the order of C")) }
 }
 
-/// A borrow of an array that a call reads.
-pub(crate) struct Read<'py, T: Data>(PyReadonlyArrayDyn<'py, T::Raw>);
+/// A borrow of the memory that a call reads.
+pub(crate) enum Read<'py, T: Data> {
+    Array(PyReadonlyArrayDyn<'py, T::Raw>),
+    Elements(Borrow<'py, T>),
+}
 
 impl<'py, T: Data> Read<'py, T> {
-    /// Borrows the array.
+    /// Borrows the array, or the elements.
     pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+        if let Some(elements) = elements::<T>(array, what)? {
+            return Ok(Self::Elements(Borrow::new(elements, false, what)?));
+        }
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readonly().map_err(|error| not_borrowed(what, error))?;
         held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        Ok(Self(held))
+        Ok(Self::Array(held))
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&self) -> &[T] {
-        cast_slice(self.0.as_slice().unwrap_or_default())
+        match self {
+            Self::Array(held) => cast_slice(held.as_slice().unwrap_or_default()),
+            Self::Elements(held) => held.slice(),
+        }
     }
 }
 
-/// A borrow of an array that a call writes.
-pub(crate) struct Written<'py, T: Data>(PyReadwriteArrayDyn<'py, T::Raw>);
+/// A borrow of the memory that a call writes.
+pub(crate) enum Written<'py, T: Data> {
+    Array(PyReadwriteArrayDyn<'py, T::Raw>),
+    Elements(Borrow<'py, T>),
+}
 
 impl<'py, T: Data> Written<'py, T> {
-    /// Borrows the array.
+    /// Borrows the array, or the elements.
     pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+        if let Some(elements) = elements::<T>(array, what)? {
+            return Ok(Self::Elements(Borrow::new(elements, true, what)?));
+        }
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readwrite().map_err(|error| not_borrowed(what, error))?;
         held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        Ok(Self(held))
+        Ok(Self::Array(held))
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&mut self) -> &mut [T] {
-        cast_slice_mut(self.0.as_slice_mut().unwrap_or_default())
+        match self {
+            Self::Array(held) => cast_slice_mut(held.as_slice_mut().unwrap_or_default()),
+            Self::Elements(held) => held.slice_mut(),
+        }
     }
+}
+
+/// Returns the object as elements of `T`, or `None` if it is an array.
+fn elements<'a, 'py, T: Data>(
+    object: &'a Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<Option<&'a Bound<'py, Elements>>> {
+    let Ok(elements) = object.cast::<Elements>() else { return Ok(None) };
+    let name = elements.get().name();
+    if name == T::NAME { Ok(Some(elements)) } else { Err(other_type::<T>(what, name)) }
 }
 
 /// Fails if the source and the target of a call share memory. The borrows do not detect this if

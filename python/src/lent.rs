@@ -52,7 +52,7 @@ struct Watch {
     fail: Fail,
     begun: Cell<Instant>,
     looked: Cell<Instant>,
-    /// How long a call may take, and the reason for which the job then fails.
+    /// How long a call may take, and its name.
     limit: RefCell<Option<(Duration, String)>>,
     /// The exception that has ended the call.
     raised: RefCell<Option<PyErr>>,
@@ -66,10 +66,11 @@ impl Watch {
         }
         let now = Instant::now();
         let limit = self.limit.borrow();
-        if let Some((_, reason)) =
+        if let Some((limit, call)) =
             limit.as_ref().filter(|(limit, _)| now - self.begun.get() >= *limit)
         {
-            self.end(PyTimeoutError::new_err(reason.clone()), reason);
+            let reason = format!("{call} took longer than {} s", limit.as_secs_f64());
+            self.end(PyTimeoutError::new_err(reason.clone()), &reason);
         } else if now - self.looked.get() >= LOOK {
             self.looked.set(now);
             // `None` while the interpreter ends.
@@ -161,8 +162,8 @@ pub(crate) fn with<R>(launch: u64, access: impl FnOnce(&Running) -> R) -> Option
     Some(watch.raised.take().map_or(Ok(result), Err))
 }
 
-/// Limits the time of later calls on the lent PE of this launch, if there is a limit. A call that
-/// takes longer fails the job for this reason.
+/// Limits the time of later calls on the lent PE of this launch, if there is a limit. If the named
+/// call takes longer, it fails the job.
 pub(crate) fn limit(launch: u64, limit: Option<(Duration, String)>) {
     if let Some(lent) = of_launch(lock(&LENT), launch)
         && let Some(Shared { watch, .. }) = &*lock(&lent.pe)

@@ -9,6 +9,7 @@
 //! | `dispatch` | finds the PE for a call |
 //! | `team` | the Python class of a team |
 //! | `arrays` | the Rust type of an array, and a borrow of its memory for a call |
+//! | `elements` | the memory of an object that is not an array |
 //! | `calls` | collectives on that memory |
 //! | `requests` | nonblocking collectives, which own their data |
 //! | `messages` | messages from one PE to another |
@@ -24,6 +25,7 @@ mod arrays;
 mod attach;
 mod calls;
 mod dispatch;
+mod elements;
 mod errors;
 mod launch;
 mod lent;
@@ -44,6 +46,7 @@ fn _consort(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(launch::cores, module)?)?;
     module.add_function(wrap_pyfunction!(attach::attach, module)?)?;
     module.add_class::<team::Team>()?;
+    module.add_class::<elements::Elements>()?;
     module.add_class::<requests::Request>()?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<memory::Part>()

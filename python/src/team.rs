@@ -202,11 +202,11 @@ impl Team {
         call(py, self.launch, self.index, |team, _| team.clone().free())
     }
 
-    /// Limits the time of later calls of an attached process, or ends the limit. A call that takes
-    /// longer raises `TimeoutError`, and fails the job for this reason.
-    fn limit(&self, py: Python<'_>, seconds: Option<f64>, reason: String) {
+    /// Limits the time of later calls of an attached process, or ends the limit. If `call` takes
+    /// longer, it raises `TimeoutError`, and the job fails.
+    fn limit(&self, py: Python<'_>, seconds: Option<f64>, call: String) {
         let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        py.detach(|| lent::limit(self.launch, limit.map(|limit| (limit, reason))));
+        py.detach(|| lent::limit(self.launch, limit.map(|limit| (limit, call))));
     }
 
     /// Fails the job for a reason, from any thread. A call that waits, on any PE, raises an error.

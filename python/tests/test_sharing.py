@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import consort
+from consort import _consort
 
 BOTH = pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
 
@@ -127,6 +128,70 @@ def test_overlap_of_tensors_is_refused():
         team.all_reduce(Tensor(whole[:5]), out=Tensor(whole[5:]))
 
     consort.launch(program, 1)
+
+
+def elements(array, name, count=None, skip=0):
+    """Returns the memory of an array as that of another object."""
+    length = len(array) if count is None else count
+    return _consort.Elements(array.ctypes.data + skip, length, name, array)
+
+
+def test_memory_of_other_objects_is_used_in_place():
+    def program(team):
+        native = team._native
+        ones = np.ones(5, "float32")
+        native.collective("all_reduce", None, elements(ones, "float32"), "sum")
+        assert ones.tolist() == [2.0] * 5
+        # 1.0 as bfloat16, which NumPy lacks
+        bits = np.full(3, 0x3F80, "uint16")
+        native.collective("all_reduce", None, elements(bits, "bfloat16"), "sum")
+        assert bits.tolist() == [0x4000] * 3
+        none = _consort.Elements(0, 0, "float64", None)
+        native.collective("all_reduce", None, none, "sum")
+        given, received = np.array([team.rank]), np.empty(2, "int64")
+        read, written = elements(given, "int64"), elements(received, "int64")
+        assert not read.overlaps(written) and written.overlaps(written)
+        native.collective("all_gather", read, written)
+        assert received.tolist() == [0, 1]
+
+    consort.launch(program, 2)
+
+
+def test_unfit_memory_is_refused():
+    whole = np.zeros(8)
+    for name, count, skip, error, match in [
+        ("float128", 1, 0, TypeError, "unknown type of elements 'float128'"),
+        ("float64", 1, 4, ValueError, "must be aligned"),
+        ("float64", 2**61, 0, ValueError, "must be aligned"),
+    ]:
+        with pytest.raises(error, match=match):
+            elements(whole, name, count, skip)
+    with pytest.raises(ValueError, match="must be aligned"):
+        _consort.Elements(0, 1, "uint8", None)
+
+    def program(team):
+        read, written = elements(whole, "float64", 6), elements(whole, "float64", 6, 16)
+        with pytest.raises(ValueError, match="share memory"):
+            team._native.collective("all_reduce", whole, written, "sum")
+        with pytest.raises(ValueError, match="in use by another call"):
+            team._native.collective("all_reduce", read, written, "sum")
+        other = elements(np.zeros(6, "float32"), "float32")
+        with pytest.raises(TypeError, match="the result has type float32: use float64"):
+            team._native.collective("all_reduce", read, other, "sum")
+        # The failed calls have given their memory back.
+        team._native.collective("all_reduce", None, written, "sum")
+
+    consort.launch(program, 1)
+
+
+def test_two_calls_cannot_change_the_memory_of_an_object():
+    whole = np.zeros(8)
+
+    def program(team):
+        team._native.collective("all_reduce", None, elements(whole, "float64"), "sum")
+
+    with pytest.raises(ValueError, match="in use by another call, and one of the two calls"):
+        consort.launch(program, 2)
 
 
 def test_bfloat16_tensors_of_torch_are_used_in_place():

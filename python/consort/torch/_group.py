@@ -15,12 +15,13 @@ from .. import _consort
 from .._pe_thread import PeThread
 from ._messages import Messages, Receive
 from ._tensors import (
+    Operator,
     Target,
+    array,
     blocks,
     check,
     check_alike,
     check_type,
-    is_average,
     joined,
     operator,
     source,
@@ -39,9 +40,8 @@ class ProcessGroup(dist.ProcessGroup):
     third thread sends and receives, so that neither waits for the other.
 
     A call uses the memory of its tensors. Tensors that are not contiguous are copied. So are
-    float16 and bfloat16 for averages, and bfloat16 for all reductions if the package ml_dtypes is
-    missing. A list of tensors is copied, unless they follow each other in one memory as the chunks
-    of a tensor do, because a team's calls take such blocks.
+    float16 and bfloat16 for averages. A list of tensors is copied, unless they follow each other in
+    one memory as the chunks of a tensor do, because a team's calls take such blocks.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -104,29 +104,26 @@ class ProcessGroup(dist.ProcessGroup):
         return self.allreduce_coalesced(tensors, opts)
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
-        op = (opts or dist.AllreduceOptions()).reduceOp
-        names = [_operator(op, tensor) for tensor in tensors]
+        of = (opts or dist.AllreduceOptions()).reduceOp
+        ops = [_operator(of, tensor) for tensor in tensors]
 
         def call(native: _consort.Team) -> None:
-            for name, tensor in zip(names, tensors, strict=True):
-                target = Target(tensor, op=op)
-                native.collective("all_reduce", None, target.array, name)
-                target.finish(self._divisor(op))
+            for op, tensor in zip(ops, tensors, strict=True):
+                target = Target(tensor, op)
+                native.collective("all_reduce", None, target.elements, op.name)
+                target.finish(native.size)
 
         return self._start("all_reduce", tensors, call, opts)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
-        tensor, op, root = _one(tensors), opts.reduceOp, opts.rootRank
-        name = _operator(op, tensor)
+        tensor, root = _one(tensors), opts.rootRank
+        op = _operator(opts.reduceOp, tensor)
 
         def call(native: _consort.Team) -> None:
-            given = source(tensor, op=op)
-            if native.rank != root:
-                native.collective("reduce", given, None, name, root)
-                return
-            target = Target(tensor, op=op)
-            native.collective("reduce", given.copy(), target.array, name, root)
-            target.finish(self._divisor(op))
+            if native.rank == root:
+                _move(native, "reduce", tensor, Target(tensor, op), op, root)
+            else:
+                native.collective("reduce", source(tensor, op), None, op.name, root)
 
         return self._start("reduce", tensors, call, opts)
 
@@ -138,8 +135,8 @@ class ProcessGroup(dist.ProcessGroup):
                 native.collective("broadcast", source(tensor), None, None, root)
                 return
             target = Target(tensor)
-            native.collective("broadcast", None, target.array, None, root)
-            target.finish()
+            native.collective("broadcast", None, target.elements, None, root)
+            target.finish(native.size)
 
         return self._start("broadcast", tensors, call, opts)
 
@@ -178,7 +175,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             for output, given in zip(outputs, inputs, strict=True):
-                _move(native, "all_gather", source(given), Target(output))
+                _move(native, "all_gather", given, Target(output))
 
         return self._start("all_gather", outputs, call, opts)
 
@@ -207,11 +204,12 @@ class ProcessGroup(dist.ProcessGroup):
             self._check_blocks(given, output)
 
         def call(native: _consort.Team) -> None:
-            whole, target = blocks(given) if given else None, Target(output)
-            if whole is not None and np.may_share_memory(whole, target.array):
-                whole = whole.copy()
-            native.collective("scatter", whole, target.array, None, root)
-            target.finish()
+            target = Target(output)
+            if native.rank == root:
+                _move(native, "scatter", blocks(given), target, root=root)
+                return
+            native.collective("scatter", None, target.elements, None, root)
+            target.finish(native.size)
 
         return self._start("scatter", outputs, call, opts)
 
@@ -220,12 +218,10 @@ class ProcessGroup(dist.ProcessGroup):
     ) -> Work:
         output, given = _one(outputs), _only(inputs)
         self._check_blocks(given, output)
-        op = (opts or dist.ReduceScatterOptions()).reduceOp
-        name = _operator(op, output)
+        op = _operator((opts or dist.ReduceScatterOptions()).reduceOp, output)
 
         def call(native: _consort.Team) -> None:
-            whole, target = blocks(given, op=op), Target(output, op=op)
-            _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
+            _move(native, "reduce_scatter", blocks(given), Target(output, op), op)
 
         return self._start("reduce_scatter", outputs, call, opts)
 
@@ -237,15 +233,14 @@ class ProcessGroup(dist.ProcessGroup):
     def reduce_scatter_tensor_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
-        op = (opts or dist.ReduceScatterOptions()).reduceOp
-        names = [_operator(op, output) for output in outputs]
+        of = (opts or dist.ReduceScatterOptions()).reduceOp
+        ops = [_operator(of, output) for output in outputs]
         for output, given in zip(outputs, inputs, strict=True):
             self._check_whole(given, output)
 
         def call(native: _consort.Team) -> None:
-            for output, given, name in zip(outputs, inputs, names, strict=True):
-                whole, target = source(given, op=op), Target(output, op=op)
-                _move(native, "reduce_scatter", whole, target, name, self._divisor(op))
+            for output, given, op in zip(outputs, inputs, ops, strict=True):
+                _move(native, "reduce_scatter", given, Target(output, op), op)
 
         return self._start("reduce_scatter", outputs, call, opts)
 
@@ -264,21 +259,22 @@ class ProcessGroup(dist.ProcessGroup):
             self._check_divisible(given)
 
             def call(native: _consort.Team) -> None:
-                _move(native, "all_to_all", source(given), Target(output))
+                _move(native, "all_to_all", given, Target(output))
 
         else:
             ends = [self._ends(output, output_lengths), self._ends(given, lengths)]
 
             def call(native: _consort.Team) -> None:
-                target, whole = Target(output), source(given)
-                if np.may_share_memory(whole, target.array):
+                target, whole = Target(output), array(given)
+                into = target.array()
+                if np.may_share_memory(whole, into):
                     whole = whole.copy()
                 received, sent = (
-                    np.split(array, [end * array.size // max(of[-1], 1) for end in of[:-1]])
-                    for array, of in zip((target.array, whole), ends, strict=True)
+                    np.split(each, [end * each.size // max(of[-1], 1) for end in of[:-1]])
+                    for each, of in zip((into, whole), ends, strict=True)
                 )
                 _exchange(native, sent, received)
-                target.finish()
+                target.finish(native.size)
 
         return self._start("all_to_all", [output], call, opts)
 
@@ -293,13 +289,13 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             targets = [Target(output) for output in outputs]
-            arrays = [target.array for target in targets]
-            sent = [source(each) for each in inputs]
+            arrays = [target.array() for target in targets]
+            sent = [array(each) for each in inputs]
             if any(np.may_share_memory(one, other) for one in sent for other in arrays):
                 sent = [block.copy() for block in sent]
             _exchange(native, sent, arrays)
             for target in targets:
-                target.finish()
+                target.finish(native.size)
 
         return self._start("all_to_all", outputs, call, opts)
 
@@ -311,7 +307,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             if native.rank == root:
-                _move(native, "gather", source(given), Target(output), root=root)
+                _move(native, "gather", given, Target(output), root=root)
             else:
                 native.collective("gather", source(given), None, None, root)
 
@@ -334,7 +330,7 @@ class ProcessGroup(dist.ProcessGroup):
         work = Work(self._threads[1], "send", self._limit, tensors)
 
         def task() -> None:
-            self._messages.send(source(tensor).view(np.uint8), to, tag, work)
+            self._messages.send(array(tensor).view(np.uint8), to, tag, work)
 
         return self._post(work, task)
 
@@ -367,7 +363,7 @@ class ProcessGroup(dist.ProcessGroup):
         """Makes a call on this thread, which has the turn."""
         native = work.thread.native
         try:
-            native.limit(self._limit, f"{name} took longer than {self._limit:g} s")
+            native.limit(self._limit, name)
             call(native)
         except Exception as error:
             work.fail(error)
@@ -389,9 +385,6 @@ class ProcessGroup(dist.ProcessGroup):
 
         work.thread.post(run)
         return work
-
-    def _divisor(self, op: Any) -> int:
-        return self.size() if is_average(op) else 1
 
     def _check_number(self, tensors: Sequence[torch.Tensor]) -> None:
         if len(tensors) != self.size():
@@ -478,25 +471,25 @@ def _only(lists: list[list[torch.Tensor]]) -> list[torch.Tensor]:
     return lists[0]
 
 
-def _operator(op: Any, tensor: torch.Tensor) -> str:
+def _operator(of: Any, tensor: torch.Tensor) -> Operator:
     check(tensor)
-    return operator(op, tensor.dtype)
+    return operator(of, tensor.dtype)
 
 
 def _move(
     native: _consort.Team,
     call: str,
-    given: np.ndarray,
+    given: torch.Tensor,
     target: Target,
-    name: str | None = None,
-    divisor: int = 1,
+    op: Operator | None = None,
     root: int = 0,
 ) -> None:
-    """Makes a call on arrays that may overlap."""
-    if np.may_share_memory(given, target.array):
-        given = given.copy()
-    native.collective(call, given, target.array, name, root)
-    target.finish(divisor)
+    """Makes a call on memory that may overlap."""
+    elements = source(given, op)
+    if elements.overlaps(target.elements):
+        elements = source(given.detach().clone(), op)
+    native.collective(call, elements, target.elements, op and op.name, root)
+    target.finish(native.size)
 
 
 def _gather_in(
@@ -509,15 +502,12 @@ def _gather_in(
     """Gathers tensors in a list."""
     whole = joined(received)
     if whole is not None:
-        _move(native, call, source(tensor), Target(whole), root=root)
+        _move(native, call, tensor, Target(whole), root=root)
         return
-    given = source(tensor)
-    gathered = np.empty((native.size, given.size), given.dtype)
-    native.collective(call, given, gathered.reshape(-1), None, root)
+    gathered = torch.empty((native.size, tensor.numel()), dtype=tensor.dtype)
+    native.collective(call, source(tensor), Target(gathered).elements, None, root)
     for output, block in zip(received, gathered, strict=True):
-        target = Target(output)
-        target.array[:] = block
-        target.finish()
+        output.detach().copy_(block.reshape(output.shape))
 
 
 def _exchange(native: _consort.Team, sent: list[np.ndarray], received: list[np.ndarray]) -> None:

@@ -159,13 +159,13 @@ class Messages:
 def deliver(receive: Receive, source: int, data: np.ndarray) -> None:
     """Copies a message to the tensor of its receive."""
     target = Target(receive.tensor)
-    into = target.array.view(np.uint8)
+    into = target.array().view(np.uint8)
     if into.size != data.size:
         reason = f"a message of {data.size} bytes from process {source} does not fit a tensor of "
         receive.work.fail(ValueError(f"{reason}{into.size} bytes"))
         return
     into[:] = data
-    target.finish()
+    target.finish(1)
     receive.work.source = source
     receive.work.complete()
 

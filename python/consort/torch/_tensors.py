@@ -1,24 +1,35 @@
-"""The memory of tensors as arrays, and the operators of torch as those of a team."""
+"""The memory of tensors for calls, and the operators of torch as those of a team."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
+from .. import _consort
+
+
+class Operator(NamedTuple):
+    """An operator of a team for one of torch."""
+
+    name: str
+    #: Whether the result is divided by the number of processes.
+    is_average: bool = False
+
+
 #: The operators of torch, and those of a team.
 _OPERATORS = (
-    (dist.ReduceOp.SUM, "sum"),
-    (dist.ReduceOp.AVG, "sum"),
-    (dist.ReduceOp.PRODUCT, "product"),
-    (dist.ReduceOp.MIN, "min"),
-    (dist.ReduceOp.MAX, "max"),
-    (dist.ReduceOp.BAND, "and"),
-    (dist.ReduceOp.BOR, "or"),
-    (dist.ReduceOp.BXOR, "xor"),
+    (dist.ReduceOp.SUM, Operator("sum")),
+    (dist.ReduceOp.AVG, Operator("sum", is_average=True)),
+    (dist.ReduceOp.PRODUCT, Operator("product")),
+    (dist.ReduceOp.MIN, Operator("min")),
+    (dist.ReduceOp.MAX, Operator("max")),
+    (dist.ReduceOp.BAND, Operator("and")),
+    (dist.ReduceOp.BOR, Operator("or")),
+    (dist.ReduceOp.BXOR, Operator("xor")),
 )
 
 #: The operators on bool for those that bool does not have: true is 1, and 1 + 1 is true.
@@ -26,19 +37,8 @@ _OF_BOOL = {"sum": "or", "product": "and"}
 
 _FLOATS = {torch.float32, torch.float64}
 
-
-def _bfloat16() -> np.dtype | None:
-    """Returns NumPy's bfloat16, which the optional package ml_dtypes defines."""
-    try:
-        import_module("ml_dtypes")
-    except ImportError:
-        return None
-    return np.dtype("bfloat16")
-
-
-#: The floats that a team combines in float32, and their types in NumPy. Those without a type, and
-#: averages of them, are combined as float32.
-_NARROW = {torch.float16: np.dtype("float16"), torch.bfloat16: _bfloat16()}
+#: The floats that a team combines in float32. Averages of them are combined as float32.
+_NARROW = {torch.float16, torch.bfloat16}
 
 _INTEGERS = {
     torch.int8,
@@ -51,17 +51,21 @@ _INTEGERS = {
     torch.uint64,
 }
 
-#: The types that calls take. Elements of others are moved as integers of their size.
+#: The types whose elements are moved as they are. Those of others are moved as integers of their
+#: size.
 _NATIVE = _FLOATS | _INTEGERS | {torch.bool}
 
 _MOVED_AS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
+
+#: The types of the parts of complex elements.
+_PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
 def check(tensor: Any) -> None:
     """Raises an error if calls do not take the tensor."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"the call takes a tensor, not {type(tensor).__name__}")
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise ValueError(
             f"the backend consort takes tensors in the processor's memory, not on {tensor.device}: "
             "use tensor.cpu(), or another backend"
@@ -88,28 +92,25 @@ def check_type(tensor: torch.Tensor, like: torch.Tensor) -> None:
         raise TypeError(f"the tensors of a call have types {like.dtype} and {tensor.dtype}")
 
 
-def operator(of: Any, dtype: torch.dtype) -> str:
+@cache
+def operator(of: Any, dtype: torch.dtype) -> Operator:
     """Returns the team's operator for one of torch on elements of a type."""
-    name = next((name for known, name in _OPERATORS if of == known), None)
-    if name is None:
+    found = next((found for known, found in _OPERATORS if of == known), None)
+    if found is None:
         raise ValueError(f"the backend consort has no operator {_name(of)}: scale the tensor first")
-    if dtype == torch.bool and not is_average(of):
-        return _OF_BOOL.get(name, name)
+    name, is_average = found
+    if dtype == torch.bool and not is_average:
+        return Operator(_OF_BOOL.get(name, name))
     is_float = dtype in _FLOATS or dtype in _NARROW
     if dtype.is_complex:
         has_it = name == "sum"
     elif name in ("and", "or", "xor") or not is_float:
-        has_it = dtype in _INTEGERS and not is_average(of)
+        has_it = dtype in _INTEGERS and not is_average
     else:
         has_it = True
     if not has_it:
         raise ValueError(f"the backend consort has no operator {_name(of)} on {dtype}")
-    return name
-
-
-def is_average(of: Any) -> bool:
-    """Returns whether an operator of torch divides by the number of processes."""
-    return bool(of == dist.ReduceOp.AVG)
+    return found
 
 
 def _name(of: Any) -> str:
@@ -117,29 +118,44 @@ def _name(of: Any) -> str:
     return str(known[0] if known else of)
 
 
-def source(tensor: torch.Tensor, op: Any = None) -> np.ndarray:
-    """Returns the elements of a tensor as an array of one axis: its memory, or a copy.
+def source(tensor: torch.Tensor, op: Operator | None = None) -> _consort.Elements:
+    """Returns the elements of a tensor, or of a copy, for a call that reads them.
 
-    If a call combines them, `op` is its operator.
+    If the call combines them, `op` is its operator.
     """
-    return _array(_held(tensor, op), op)
+    return _elements(_held(tensor, op), op)
+
+
+def array(tensor: torch.Tensor) -> np.ndarray:
+    """Returns the elements of a tensor as an array of one axis: its memory, or a copy."""
+    held = _held(tensor).detach()
+    flat = (torch.view_as_real(held) if held.is_complex() else held).reshape(-1)
+    if flat.dtype not in _NATIVE:
+        flat = flat.view(_MOVED_AS[flat.itemsize])
+    moved: np.ndarray = flat.numpy()
+    return moved
 
 
 class Target:
-    """The elements of a tensor as an array of one axis, for a call that writes them."""
+    """The elements of a tensor, or of a copy, for a call that writes them."""
 
-    def __init__(self, tensor: torch.Tensor, op: Any = None) -> None:
-        self._tensor = tensor.detach()
+    def __init__(self, tensor: torch.Tensor, op: Operator | None = None) -> None:
+        self._tensor = tensor
+        self._is_average = op is not None and op.is_average
         self._held = _held(tensor, op)
-        #: The memory of the tensor, or that of a copy.
-        self.array = _array(self._held, op)
+        self.elements = _elements(self._held, op)
 
-    def finish(self, divisor: int = 1) -> None:
-        """Divides the elements, and writes a copy back."""
-        if divisor > 1:
-            self._held /= divisor
-        if self._held.data_ptr() != self._tensor.data_ptr():
-            self._tensor.copy_(self._held)
+    def array(self) -> np.ndarray:
+        """Returns the elements as an array of one axis."""
+        return array(self._held)
+
+    def finish(self, size: int) -> None:
+        """Divides an average by the number of processes, and writes a copy back."""
+        if self._is_average:
+            held = self._held.detach()
+            held /= size
+        if self._held is not self._tensor:
+            self._tensor.detach().copy_(self._held)
 
 
 def joined(tensors: list[torch.Tensor]) -> torch.Tensor | None:
@@ -157,28 +173,33 @@ def joined(tensors: list[torch.Tensor]) -> torch.Tensor | None:
     return first.as_strided((sum(tensor.numel() for tensor in tensors),), (1,))
 
 
-def blocks(tensors: list[torch.Tensor], op: Any = None) -> np.ndarray:
-    """Returns the elements of tensors one after the other: their memory, or a copy."""
+def blocks(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """Returns a tensor with the elements of all, one after the other: their memory, or a copy."""
     whole = joined(tensors)
-    if whole is not None:
-        return source(whole, op)
-    return np.concatenate([source(each, op) for each in tensors])
+    return torch.cat([each.detach().reshape(-1) for each in tensors]) if whole is None else whole
 
 
-def _held(tensor: torch.Tensor, op: Any) -> torch.Tensor:
+def _held(tensor: torch.Tensor, op: Operator | None = None) -> torch.Tensor:
     """Returns the tensor, or a copy that is contiguous and of the type to combine."""
-    held = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    if op is None or held.dtype not in _NARROW:
-        return held
-    has_type = _NARROW[held.dtype] is not None
-    return held if has_type and not is_average(op) else held.float()
+    if op is not None and op.is_average and tensor.dtype in _NARROW:
+        return tensor.detach().float().contiguous()
+    if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
+        return tensor
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
-def _array(tensor: torch.Tensor, op: Any) -> np.ndarray:
-    if tensor.is_complex():
-        tensor = torch.view_as_real(tensor)
-    flat, short = tensor.reshape(-1), _NARROW.get(tensor.dtype)
-    if flat.dtype not in _NATIVE:
-        flat = flat.view(_MOVED_AS[flat.itemsize])
-    array: np.ndarray = flat.numpy()
-    return array if op is None or short is None else array.view(short)
+def _elements(tensor: torch.Tensor, op: Operator | None) -> _consort.Elements:
+    name, parts = _type(tensor.dtype, op is not None)
+    return _consort.Elements(tensor.data_ptr(), tensor.numel() * parts, name, tensor)
+
+
+@cache
+def _type(dtype: torch.dtype, are_combined: bool) -> tuple[str, int]:
+    """Returns the name of the type of elements for a call, and their number in one of a tensor."""
+    if dtype in _PARTS:
+        return _type(_PARTS[dtype], are_combined)[0], 2
+    parts = 1
+    if dtype not in _NATIVE and not (are_combined and dtype in _NARROW):
+        size = dtype.itemsize
+        dtype, parts = _MOVED_AS[size], size // _MOVED_AS[size].itemsize
+    return str(dtype).removeprefix("torch."), parts

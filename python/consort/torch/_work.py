@@ -24,7 +24,10 @@ class Work(dist.Work):
         self._tensors = tensors
         #: The process whose message was received.
         self.source = -1
-        self._is_over = threading.Event()
+        self._is_over = False
+        #: Locked until the call is over. A `threading.Event` takes longer than a short call.
+        self._until_over = threading.Lock()
+        self._until_over.acquire()
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         #: The futures of the end and of the outcome, if somebody has asked for them.
@@ -41,23 +44,30 @@ class Work(dist.Work):
 
     def _end(self, error: Exception | None) -> None:
         with self._lock:
+            if self._is_over:
+                return
             self._error = error
-            self._is_over.set()
+            self._is_over = True
             over = self._over
+        self._until_over.release()
         if over is not None:
             over.set_result(None)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Waits for the call. After `timeout`, or else that of the group, the group fails."""
-        limit = timeout.total_seconds() or self._limit
-        if self.thread.is_current() and not self._is_over.is_set():
+        if not self._is_over:
+            self._wait(timeout.total_seconds() or self._limit)
+        self._outcome()
+        return True
+
+    def _wait(self, limit: float) -> None:
+        if self.thread.is_current():
             raise RuntimeError(f"{self._name} cannot be waited for in a callback of its group")
-        if not self._is_over.wait(limit):
+        if not self._until_over.acquire(timeout=limit):
             reason = f"{self._name} took longer than {limit:g} s"
             self.thread.fail(reason)
             raise TimeoutError(reason)
-        self._outcome()
-        return True
+        self._until_over.release()  # for others that wait
 
     def _outcome(self) -> Any:
         """Returns the tensors of the call, or raises its error."""
@@ -69,10 +79,10 @@ class Work(dist.Work):
         self.wait()
 
     def is_completed(self) -> bool:
-        return self._is_over.is_set()
+        return self._is_over
 
     def is_success(self) -> bool:
-        return self._is_over.is_set() and self._error is None
+        return self._is_over and self._error is None
 
     def exception(self) -> BaseException | None:
         return self._error
@@ -95,7 +105,7 @@ class Work(dist.Work):
             # C++ code that waits, such as that of DistributedDataParallel, finds an error only in
             # the future of a callback that raised it. It takes that of `set_exception` for tensors.
             future = self._future = over.then(lambda _: self._outcome())
-            is_over = self._is_over.is_set()
+            is_over = self._is_over
             if not is_over:
                 self._over = over
         if is_over:

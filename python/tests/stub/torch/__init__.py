@@ -6,13 +6,23 @@ installed. A test with PyTorch compares the two.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from . import distributed, futures
 
-__all__ = ["Tensor", "device", "distributed", "dtype", "futures", "view_as_real"]
+__all__ = [
+    "Tensor",
+    "cat",
+    "device",
+    "distributed",
+    "dtype",
+    "empty",
+    "futures",
+    "view_as_real",
+]
 
 
 class dtype:
@@ -87,6 +97,17 @@ class Tensor:
     def _like(self, elements: Any) -> Tensor:
         return Tensor(elements, kind=self.dtype)
 
+    def __iter__(self) -> Iterator[Tensor]:
+        return map(self._like, self.elements)
+
+    @property
+    def is_cpu(self) -> Any:
+        return self.device.type == "cpu"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.elements.shape)
+
     def numel(self) -> int:
         return int(self.elements.size)
 
@@ -137,8 +158,11 @@ class Tensor:
     def contiguous(self) -> Tensor:
         return self if self.is_contiguous() else self._like(self.elements.copy())
 
-    def reshape(self, *shape: int) -> Tensor:
-        return self._like(self.elements.reshape(shape))
+    def clone(self) -> Tensor:
+        return self._like(self.elements.copy())
+
+    def reshape(self, *shape: Any) -> Tensor:
+        return self._like(self.elements.reshape(*shape))
 
     def view(self, kind: dtype) -> Tensor:
         return Tensor(self.elements.view(kind.elements), kind=kind)
@@ -156,6 +180,17 @@ class Tensor:
 
     def numpy(self) -> np.ndarray:
         return self.elements
+
+
+def cat(tensors: list[Tensor]) -> Tensor:
+    """Returns a tensor with the elements of others one after the other."""
+    whole = np.concatenate([tensor.elements for tensor in tensors])
+    return Tensor(whole, kind=tensors[0].dtype)
+
+
+def empty(shape: tuple[int, ...], dtype: dtype) -> Tensor:
+    """Returns a tensor with any elements."""
+    return Tensor(np.empty(shape, dtype.elements), kind=dtype)
 
 
 def view_as_real(tensor: Tensor) -> Tensor:

@@ -1,0 +1,150 @@
+//! The memory of an object that is not an array, such as a tensor.
+//!
+//! NumPy has no bfloat16 of its own, and a view of a tensor's memory as an array takes longer than
+//! a short call. So a caller may name an address, a number of elements and a type. Memory is
+//! borrowed for a call, as that of arrays is: a second call that would change it is refused.
+
+#![expect(unsafe_code, reason = "the memory of an address becomes a slice")]
+
+use std::{
+    marker::PhantomData,
+    ops::Range,
+    ptr::NonNull,
+    slice,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+};
+
+use crate::arrays::{Data, KINDS, in_use};
+
+/// Elements at an address. Their owner stays alive with them.
+#[pyclass(frozen, module = "consort._consort")]
+pub(crate) struct Elements {
+    address: usize,
+    count: usize,
+    bytes: usize,
+    name: &'static str,
+    _owner: Py<PyAny>,
+}
+
+#[pymethods]
+impl Elements {
+    /// Names the memory of `owner`, which holds `count` elements of a type. The memory must be
+    /// writable if a call writes it, and must stay where it is as long as `owner` lives.
+    #[new]
+    fn new(address: usize, count: usize, name: &str, owner: Py<PyAny>) -> PyResult<Self> {
+        let Some(&(name, kind, size)) = KINDS.iter().find(|(known, ..)| *known == name) else {
+            return Err(PyTypeError::new_err(format!("unknown type of elements '{name}'")));
+        };
+        let scalar = if kind == b'c' { size / 2 } else { size };
+        let bytes = count.checked_mul(size).filter(|&bytes| isize::try_from(bytes).is_ok());
+        let end = bytes.and_then(|bytes| address.checked_add(bytes));
+        let is_aligned = address.is_multiple_of(scalar);
+        match bytes {
+            Some(bytes) if end.is_some() && (bytes == 0 || address != 0 && is_aligned) => {
+                Ok(Self { address, count, bytes, name, _owner: owner })
+            }
+            _ => Err(PyValueError::new_err(format!(
+                "{count} elements of type {name} cannot be at address {address:#x}: they must be \
+                 aligned in memory"
+            ))),
+        }
+    }
+
+    /// Returns whether the two share memory.
+    fn overlaps(&self, other: &Self) -> bool {
+        overlap(&self.range(), &other.range())
+    }
+}
+
+impl Elements {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.address..self.address + self.bytes
+    }
+}
+
+/// A range of memory that a call uses.
+struct Use {
+    range: Range<usize>,
+    is_written: bool,
+}
+
+/// The memory that calls use now. There are few.
+static IN_USE: Mutex<Vec<Use>> = Mutex::new(Vec::new());
+
+fn all() -> MutexGuard<'static, Vec<Use>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start.max(other.start) < one.end.min(other.end)
+}
+
+/// A borrow of elements for a call.
+pub(crate) struct Borrow<'py, T> {
+    elements: Bound<'py, Elements>,
+    is_written: bool,
+    of: PhantomData<T>,
+}
+
+impl<'py, T: Data> Borrow<'py, T> {
+    /// Borrows elements of type `T`.
+    ///
+    /// # Errors
+    /// If they have another type, or another call uses the memory and one of the two writes it.
+    pub(crate) fn new(
+        elements: &Bound<'py, Elements>,
+        is_written: bool,
+        what: &str,
+    ) -> PyResult<Self> {
+        let range = elements.get().range();
+        let mut all = all();
+        let clashes = |one: &Use| (is_written || one.is_written) && overlap(&one.range, &range);
+        if all.iter().any(clashes) {
+            return Err(in_use(what));
+        }
+        all.push(Use { range, is_written });
+        Ok(Self { elements: elements.clone(), is_written, of: PhantomData })
+    }
+
+    fn start(&self) -> NonNull<T> {
+        let Elements { address, bytes, .. } = *self.elements.get();
+        let start = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
+        start.filter(|_| bytes > 0).unwrap_or(NonNull::dangling())
+    }
+
+    /// Returns the elements.
+    pub(crate) fn slice(&self) -> &[T] {
+        // SAFETY: the creator of `Elements` has named memory with `count` elements, aligned for
+        // them, that stays there while the owner lives, which this holds. Any bytes are a `T`. No
+        // call writes the memory while it is borrowed. Programs promise not to, as for functions of
+        // NumPy and torch that let other threads run.
+        unsafe { slice::from_raw_parts(self.start().as_ptr(), self.elements.get().count) }
+    }
+
+    /// Returns the elements, to write them.
+    pub(crate) fn slice_mut(&mut self) -> &mut [T] {
+        debug_assert!(self.is_written);
+        // SAFETY: as above. The memory is writable, and no other call reads it meanwhile.
+        unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.elements.get().count) }
+    }
+}
+
+impl<T> Drop for Borrow<'_, T> {
+    fn drop(&mut self) {
+        let range = self.elements.get().range();
+        let mut all = all();
+        let is_it = |one: &Use| one.range == range && one.is_written == self.is_written;
+        if let Some(at) = all.iter().position(is_it) {
+            all.swap_remove(at);
+        }
+    }
+}
