@@ -5,14 +5,9 @@
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
-/* C89 and C++98 have no `long long`: this stops a warning for each prototype. */
-#if defined(__cplusplus)
-#if __cplusplus < 201103L
+/* Stops a warning of C89 and C++98 for each `long long`, and keeps messages about wrong arguments
+ * short: they do not list the macros below. */
 #pragma GCC system_header
-#endif
-#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
-#pragma GCC system_header
-#endif
 
 #include <stddef.h>
 #include <stdint.h>
