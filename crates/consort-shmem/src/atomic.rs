@@ -166,40 +166,8 @@ pub unsafe fn atomic_compare_swap<T: Amo>(
     change("shmem_atomic_compare_swap", context, ("dest", dest.cast_const()), how, pe)
 }
 
-/// `shmem_atomic_compare_swap_nbi`.
-///
-/// # Safety
-/// As [`atomic_fetch`]; `fetch` is writable.
-#[inline]
-pub unsafe fn atomic_compare_swap_nbi<T: Amo>(
-    context: Context,
-    fetch: *mut T,
-    dest: *mut T,
-    cond: T,
-    value: T,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { fetch.write(atomic_compare_swap(context, dest, cond, value, pe)) };
-}
-
-/// `shmem_atomic_fetch_nbi`.
-///
-/// # Safety
-/// As [`atomic_compare_swap_nbi`].
-#[inline]
-pub unsafe fn atomic_fetch_nbi<T: Amo>(
-    context: Context,
-    fetch: *mut T,
-    source: *const T,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { fetch.write(atomic_fetch(context, source, pe)) };
-}
-
 macro_rules! with_value {
-    ($($fetching:ident, $nbi:ident, $routine:literal: $change:ident;)*) => {$(
+    ($($fetching:ident, $routine:literal: $change:ident;)*) => {$(
         #[doc = concat!("`", $routine, "`.")]
         ///
         /// # Safety
@@ -214,31 +182,15 @@ macro_rules! with_value {
             let how = AtomicOp::$change(value.bits());
             change($routine, context, ("dest", dest.cast_const()), how, pe)
         }
-
-        #[doc = concat!("`", $routine, "_nbi`.")]
-        ///
-        /// # Safety
-        /// As [`atomic_compare_swap_nbi`].
-        #[inline]
-        pub unsafe fn $nbi<T: Amo>(
-            context: Context,
-            fetch: *mut T,
-            dest: *mut T,
-            value: T,
-            pe: c_int,
-        ) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { fetch.write($fetching(context, dest, value, pe)) };
-        }
     )*};
 }
 
 with_value! {
-    atomic_swap, atomic_swap_nbi, "shmem_atomic_swap": Swap;
-    atomic_fetch_add, atomic_fetch_add_nbi, "shmem_atomic_fetch_add": Add;
-    atomic_fetch_and, atomic_fetch_and_nbi, "shmem_atomic_fetch_and": And;
-    atomic_fetch_or, atomic_fetch_or_nbi, "shmem_atomic_fetch_or": Or;
-    atomic_fetch_xor, atomic_fetch_xor_nbi, "shmem_atomic_fetch_xor": Xor;
+    atomic_swap, "shmem_atomic_swap": Swap;
+    atomic_fetch_add, "shmem_atomic_fetch_add": Add;
+    atomic_fetch_and, "shmem_atomic_fetch_and": And;
+    atomic_fetch_or, "shmem_atomic_fetch_or": Or;
+    atomic_fetch_xor, "shmem_atomic_fetch_xor": Xor;
 }
 
 macro_rules! without_result {
@@ -278,19 +230,4 @@ pub unsafe fn atomic_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) {
 #[inline]
 pub unsafe fn atomic_fetch_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) -> T {
     change("shmem_atomic_fetch_inc", context, ("dest", dest.cast_const()), AtomicOp::Add(1), pe)
-}
-
-/// `shmem_atomic_fetch_inc_nbi`.
-///
-/// # Safety
-/// As [`atomic_compare_swap_nbi`].
-#[inline]
-pub unsafe fn atomic_fetch_inc_nbi<T: Amo>(
-    context: Context,
-    fetch: *mut T,
-    dest: *mut T,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { fetch.write(atomic_fetch_inc(context, dest, pe)) };
 }

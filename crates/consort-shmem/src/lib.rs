@@ -23,7 +23,6 @@
     clippy::multiple_unsafe_ops_per_block,
     reason = "one promise of a C program covers all uses of an argument in a routine"
 )]
-#![expect(clippy::too_many_arguments, reason = "routines have the parameters of the specification")]
 
 #[cfg(test)]
 use consort_sandbox as _;

@@ -16,49 +16,12 @@ pub const SIGNAL_SET: c_int = 0;
 /// `SHMEM_SIGNAL_ADD`.
 pub const SIGNAL_ADD: c_int = 1;
 
-/// `shmem_put_signal`: the signal becomes visible after the data.
+/// `shmem_put_signal` or `shmem_put_signal_nbi`, which `routine` names: the signal becomes visible
+/// after the data.
 ///
 /// # Safety
 /// `source` is readable for `nelems` elements.
 pub unsafe fn put_signal<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    sig_addr: *mut u64,
-    signal: u64,
-    sig_op: c_int,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
-        put_as_signalled("shmem_put_signal", context, data, signal, pe);
-    }
-}
-
-/// `shmem_put_signal_nbi`.
-///
-/// # Safety
-/// As [`put_signal`].
-pub unsafe fn put_signal_nbi<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    sig_addr: *mut u64,
-    signal: u64,
-    sig_op: c_int,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
-        put_as_signalled("shmem_put_signal_nbi", context, data, signal, pe);
-    }
-}
-
-unsafe fn put_as_signalled<T: Element>(
     routine: &str,
     context: Context,
     (dest, source, nelems): (*mut T, *const T, usize),

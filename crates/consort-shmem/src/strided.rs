@@ -24,43 +24,12 @@ fn extent(routine: &str, argument: &str, stride: ptrdiff_t, block: usize, blocks
     (blocks - 1).saturating_mul(step).saturating_add(block)
 }
 
-/// `shmem_ibput`: blocks of `bsize` elements, whose first elements are `dst` and `sst` elements
-/// apart.
+/// `shmem_ibput`, and `shmem_iput` with blocks of one element: puts blocks whose first elements are
+/// `dst` and `sst` elements apart. `routine` is its name.
 ///
 /// # Safety
 /// `source` is readable for the elements.
-pub unsafe fn ibput<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    dst: ptrdiff_t,
-    sst: ptrdiff_t,
-    bsize: usize,
-    nblocks: usize,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { put("shmem_ibput", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
-}
-
-/// `shmem_iput`.
-///
-/// # Safety
-/// As [`ibput`].
-pub unsafe fn iput<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    dst: ptrdiff_t,
-    sst: ptrdiff_t,
-    nelems: usize,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { put("shmem_iput", context, dest, source, (dst, sst), (1, nelems), pe) }
-}
-
-unsafe fn put<T: Element>(
+pub unsafe fn put<T: Element>(
     routine: &str,
     context: Context,
     dest: *mut T,
@@ -89,42 +58,11 @@ unsafe fn put<T: Element>(
     }
 }
 
-/// `shmem_ibget`.
+/// `shmem_ibget`, and `shmem_iget` with blocks of one element.
 ///
 /// # Safety
 /// `dest` is writable for the elements.
-pub unsafe fn ibget<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    dst: ptrdiff_t,
-    sst: ptrdiff_t,
-    bsize: usize,
-    nblocks: usize,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { get("shmem_ibget", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
-}
-
-/// `shmem_iget`.
-///
-/// # Safety
-/// As [`ibget`].
-pub unsafe fn iget<T: Element>(
-    context: Context,
-    dest: *mut T,
-    source: *const T,
-    dst: ptrdiff_t,
-    sst: ptrdiff_t,
-    nelems: usize,
-    pe: c_int,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { get("shmem_iget", context, dest, source, (dst, sst), (1, nelems), pe) }
-}
-
-unsafe fn get<T: Element>(
+pub unsafe fn get<T: Element>(
     routine: &str,
     context: Context,
     dest: *mut T,

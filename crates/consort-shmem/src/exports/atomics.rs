@@ -7,53 +7,52 @@ use crate::{atomic, contexts::Context};
 
 /// Operations with a value: without a result, and with the old value as the result.
 macro_rules! changes {
-    ($name:literal, $t:ty, $change:literal, $plain:ident, $fetching:ident, $nbi:ident) => {
-        with_context!(($name, "_atomic_", $change)
-            (dest: *mut $t, value: $t, pe: c_int) => atomic::$plain);
-        with_context!(($name, "_atomic_fetch_", $change)
-            (dest: *mut $t, value: $t, pe: c_int) -> $t => atomic::$fetching);
-        with_context!(($name, "_atomic_fetch_", $change, "_nbi")
-            (fetch: *mut $t, dest: *mut $t, value: $t, pe: c_int) => atomic::$nbi);
+    ($name:literal, $t:ty, $change:literal, $plain:ident, $fetching:ident) => {
+        with_context!(($name, "_atomic_", $change) (dest: *mut $t, value: $t, pe: c_int) =>
+            |ctx| atomic::$plain(ctx, dest, value, pe));
+        fetching!($name, $t, ("fetch_", $change), $fetching, (dest: *mut $t, value: $t));
+    };
+}
+
+/// An operation with a result, and one that writes the result to an address.
+macro_rules! fetching {
+    ($name:literal, $t:ty, ($($operation:literal),+), $function:ident,
+     ($($parameter:ident: $type:ty),+)) => {
+        with_context!(($name, "_atomic_", $($operation),+)
+            ($($parameter: $type,)+ pe: c_int) -> $t =>
+            |ctx| atomic::$function(ctx, $($parameter,)+ pe));
+        with_context!(($name, "_atomic_", $($operation,)+ "_nbi")
+            (fetch: *mut $t, $($parameter: $type,)+ pe: c_int) =>
+            |ctx| fetch.write(atomic::$function(ctx, $($parameter,)+ pe)));
     };
 }
 
 macro_rules! bitwise {
     ($name:literal, $t:ty) => {
-        changes!($name, $t, "and", atomic_and, atomic_fetch_and, atomic_fetch_and_nbi);
-        changes!($name, $t, "or", atomic_or, atomic_fetch_or, atomic_fetch_or_nbi);
-        changes!($name, $t, "xor", atomic_xor, atomic_fetch_xor, atomic_fetch_xor_nbi);
+        changes!($name, $t, "and", atomic_and, atomic_fetch_and);
+        changes!($name, $t, "or", atomic_or, atomic_fetch_or);
+        changes!($name, $t, "xor", atomic_xor, atomic_fetch_xor);
     };
 }
 
 macro_rules! standard {
     ($name:literal, $t:ty) => {
         extended!($name, $t);
-        changes!($name, $t, "add", atomic_add, atomic_fetch_add, atomic_fetch_add_nbi);
-        with_context!(($name, "_atomic_inc") (dest: *mut $t, pe: c_int) => atomic::atomic_inc);
-        with_context!(($name, "_atomic_fetch_inc")
-            (dest: *mut $t, pe: c_int) -> $t => atomic::atomic_fetch_inc);
-        with_context!(($name, "_atomic_fetch_inc_nbi")
-            (fetch: *mut $t, dest: *mut $t, pe: c_int) => atomic::atomic_fetch_inc_nbi);
-        with_context!(($name, "_atomic_compare_swap")
-            (dest: *mut $t, cond: $t, value: $t, pe: c_int) -> $t => atomic::atomic_compare_swap);
-        with_context!(($name, "_atomic_compare_swap_nbi")
-            (fetch: *mut $t, dest: *mut $t, cond: $t, value: $t, pe: c_int) =>
-            atomic::atomic_compare_swap_nbi);
+        changes!($name, $t, "add", atomic_add, atomic_fetch_add);
+        with_context!(($name, "_atomic_inc") (dest: *mut $t, pe: c_int) =>
+            |ctx| atomic::atomic_inc(ctx, dest, pe));
+        fetching!($name, $t, ("fetch_inc"), atomic_fetch_inc, (dest: *mut $t));
+        fetching!($name, $t, ("compare_swap"), atomic_compare_swap,
+            (dest: *mut $t, cond: $t, value: $t));
     };
 }
 
 macro_rules! extended {
     ($name:literal, $t:ty) => {
-        with_context!(($name, "_atomic_fetch")
-            (source: *const $t, pe: c_int) -> $t => atomic::atomic_fetch);
-        with_context!(($name, "_atomic_fetch_nbi")
-            (fetch: *mut $t, source: *const $t, pe: c_int) => atomic::atomic_fetch_nbi);
-        with_context!(($name, "_atomic_set")
-            (dest: *mut $t, value: $t, pe: c_int) => atomic::atomic_set);
-        with_context!(($name, "_atomic_swap")
-            (dest: *mut $t, value: $t, pe: c_int) -> $t => atomic::atomic_swap);
-        with_context!(($name, "_atomic_swap_nbi")
-            (fetch: *mut $t, dest: *mut $t, value: $t, pe: c_int) => atomic::atomic_swap_nbi);
+        with_context!(($name, "_atomic_set") (dest: *mut $t, value: $t, pe: c_int) =>
+            |ctx| atomic::atomic_set(ctx, dest, value, pe));
+        fetching!($name, $t, ("fetch"), atomic_fetch, (source: *const $t));
+        fetching!($name, $t, ("swap"), atomic_swap, (dest: *mut $t, value: $t));
     };
 }
 

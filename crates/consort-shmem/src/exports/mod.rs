@@ -1,7 +1,6 @@
 //! The C symbols: `pshmem_…`, and for each a weak `shmem_…`, which a profiler may define itself.
 //!
-//! Each routine calls the function of the same name. The tables of types are those of the
-//! specification.
+//! The tables of types are those of the specification.
 
 mod atomics;
 mod collectives;
@@ -45,14 +44,15 @@ macro_rules! weak {
 macro_rules! with_context {
     (
         ($($part:expr),+)
-        ($($parameter:ident: $type:ty),*) $(-> $result:ty)? => $function:expr
+        ($($parameter:ident: $type:ty),*) $(-> $result:ty)? => |$ctx:ident| $body:expr
     ) => {
-        crate::exports::routine!(($($part),+) ($($parameter: $type),*) $(-> $result)? =>
-            $function(crate::contexts::Context::DEFAULT $(, $parameter)*));
+        crate::exports::routine!(($($part),+) ($($parameter: $type),*) $(-> $result)? => {
+            let $ctx = crate::contexts::Context::DEFAULT;
+            $body
+        });
         crate::exports::routine!(
             ("ctx_", $($part),+)
-            (ctx: crate::contexts::Context $(, $parameter: $type)*) $(-> $result)? =>
-            $function(ctx $(, $parameter)*)
+            ($ctx: crate::contexts::Context $(, $parameter: $type)*) $(-> $result)? => $body
         );
     };
 }

@@ -40,7 +40,8 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             let data = 5_u64;
             // SAFETY: words of this test.
             unsafe {
-                signal::put_signal(Context::DEFAULT, memory, &data, 1, memory.add(1), 1, 0, 2)
+                let (data, signal) = ((memory, &raw const data, 1), (memory.add(1), 1, 0));
+                signal::put_signal("shmem_put_signal", Context::DEFAULT, data, signal, 2);
             }
         },
         "failed: shmem_put_signal: argument pe is 2, expected 0 to 1",
@@ -49,9 +50,12 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
         "signal_that_is_not_symmetric",
         || {
             setup::init();
-            let (memory, mut local) = (memory::malloc(8).cast::<u64>(), 0);
+            let (memory, data, mut local) = (memory::malloc(8).cast::<u64>(), 5, 0);
             // SAFETY: words of this test.
-            unsafe { signal::put_signal(Context::DEFAULT, memory, &5, 1, &raw mut local, 1, 1, 0) }
+            unsafe {
+                let (data, signal) = ((memory, &raw const data, 1), (&raw mut local, 1, 1));
+                signal::put_signal("shmem_put_signal", Context::DEFAULT, data, signal, 0);
+            }
         },
         "failed: shmem_put_signal: argument sig_addr, 8 bytes at ",
     ),
@@ -225,7 +229,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
             let memory = memory::malloc(400).cast::<u64>();
             let (pe, at) = (setup::my_pe(), Context::DEFAULT);
             // SAFETY: words of this test.
-            unsafe { strided::ibput(at, memory.add(1), memory, 20, 10, 2, 2, pe) };
+            unsafe { strided::put("shmem_ibput", at, memory.add(1), memory, (20, 10), (2, 2), pe) };
             // SAFETY: as above.
             unsafe { broadcast(Team::WORLD, memory.add(1), memory, 20, 0) };
         },

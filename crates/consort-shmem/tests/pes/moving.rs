@@ -12,9 +12,25 @@ use consort_shmem::{
     wait,
 };
 
+use libc::c_int;
+
 use crate::{Pe, read, write, zeros};
 
 const DEFAULT: Context = Context::DEFAULT;
+
+// Routines that only the C symbols have.
+unsafe extern "C" {
+    fn pshmem_uint64_atomic_fetch_nbi(fetch: *mut u64, source: *const u64, pe: c_int);
+    fn pshmem_uint64_atomic_fetch_add_nbi(fetch: *mut u64, dest: *mut u64, value: u64, pe: c_int);
+    fn pshmem_ctx_uint64_atomic_compare_swap_nbi(
+        ctx: Context,
+        fetch: *mut u64,
+        dest: *mut u64,
+        cond: u64,
+        value: u64,
+        pe: c_int,
+    );
+}
 
 pub(crate) fn puts_and_gets(pe: Pe) {
     let (next, own) = (pe.after(1), i64::from(pe.own));
@@ -36,18 +52,22 @@ pub(crate) fn puts_and_gets(pe: Pe) {
     assert_eq!(read(byte, 3), [0, 7, 0]);
     assert_eq!(unsafe { rma::g(DEFAULT, byte.add(1).cast_const(), next) }, 7);
     let spread = zeros::<i16>(24);
-    unsafe { strided::iput(DEFAULT, spread, [1_i16, -1, 2, -1, 3].as_ptr(), 3, 2, 3, next) };
+    unsafe {
+        strided::put("", DEFAULT, spread, [1_i16, -1, 2, -1, 3].as_ptr(), (3, 2), (1, 3), next)
+    };
     barrier_all();
     assert_eq!(read(spread, 8), [1, 0, 0, 2, 0, 0, 3, 0]);
     let mut collected = [0_i16; 5];
-    unsafe { strided::iget(DEFAULT, collected.as_mut_ptr(), spread, 2, 3, 3, next) };
+    unsafe { strided::get("", DEFAULT, collected.as_mut_ptr(), spread, (2, 3), (1, 3), next) };
     assert_eq!(collected, [1, 0, 2, 0, 3]);
     barrier_all();
-    unsafe { strided::ibput(DEFAULT, spread, [5_i16, 6, 0, 7, 8].as_ptr(), 4, 3, 2, 2, next) };
+    unsafe {
+        strided::put("", DEFAULT, spread, [5_i16, 6, 0, 7, 8].as_ptr(), (4, 3), (2, 2), next)
+    };
     barrier_all();
     assert_eq!(read(spread, 8), [5, 6, 0, 2, 7, 8, 3, 0]);
     let mut collected = [0_i16; 4];
-    unsafe { strided::ibget(DEFAULT, collected.as_mut_ptr(), spread, 2, 4, 2, 2, next) };
+    unsafe { strided::get("", DEFAULT, collected.as_mut_ptr(), spread, (2, 4), (2, 2), next) };
     assert_eq!(collected, [5, 6, 7, 8]);
     unsafe { rma::pe_quiet(DEFAULT, [next].as_ptr(), 1) };
     rma::fence(DEFAULT);
@@ -78,10 +98,10 @@ pub(crate) fn atomics(pe: Pe) {
         atomic::atomic_or(DEFAULT, word, 2, next);
         atomic::atomic_and(DEFAULT, word, 0xf7, next);
         atomic::atomic_xor(DEFAULT, word, 1, next);
-        atomic::atomic_fetch_nbi(DEFAULT, &raw mut before, word, next);
+        pshmem_uint64_atomic_fetch_nbi(&raw mut before, word, next);
         assert_eq!(before, 22);
-        atomic::atomic_fetch_add_nbi(DEFAULT, &raw mut before, word, 1, next);
-        atomic::atomic_compare_swap_nbi(DEFAULT, &raw mut before, word, 23, 24, next);
+        pshmem_uint64_atomic_fetch_add_nbi(&raw mut before, word, 1, next);
+        pshmem_ctx_uint64_atomic_compare_swap_nbi(DEFAULT, &raw mut before, word, 23, 24, next);
         assert_eq!(before, 23);
         let number = zeros::<f64>(1);
         atomic::atomic_set(DEFAULT, number, -0.5, next);
@@ -101,9 +121,10 @@ pub(crate) fn nothing(pe: Pe) {
     unsafe {
         rma::put(DEFAULT, null, none, 0, next);
         rma::get(DEFAULT, &raw mut local, &raw const local, 0, next);
-        strided::iput(DEFAULT, null, none, 0, 0, 0, next);
-        strided::ibget(DEFAULT, null, none, 0, 0, 0, 3, next);
-        signal::put_signal(DEFAULT, null, none, 0, words.cast(), 1, signal::SIGNAL_SET, next);
+        strided::put("", DEFAULT, null, none, (0, 0), (1, 0), next);
+        strided::get("", DEFAULT, null, none, (0, 0), (0, 3), next);
+        let set = (words.cast(), 1, signal::SIGNAL_SET);
+        signal::put_signal("", DEFAULT, (null, none, 0), set, next);
         wait::signal_wait_until(words.cast(), wait::EQ, 1);
         let team = Team::WORLD;
         assert_eq!(collectives::broadcast(team, null, none, 0, 0), 0);
@@ -172,16 +193,8 @@ pub(crate) fn waits(pe: Pe) {
             1
         );
         assert_eq!(found[0], 3);
-        signal::put_signal(
-            DEFAULT,
-            data,
-            b"hello".as_ptr(),
-            5,
-            signals,
-            3,
-            signal::SIGNAL_ADD,
-            next,
-        );
+        let add = (signals, 3, signal::SIGNAL_ADD);
+        signal::put_signal("", DEFAULT, (data, b"hello".as_ptr(), 5), add, next);
         assert_eq!(wait::signal_wait_until(signals, wait::GE, 3), 3);
         assert_eq!(read(data, 5), b"hello");
         barrier_all();
