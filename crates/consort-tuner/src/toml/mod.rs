@@ -1,19 +1,17 @@
 //! Reads and writes the subset of TOML that wisdom and recorded calls use.
 //!
 //! The subset consists of comments, tables `[one]` and `[one.two]`, arrays of tables `[[one]]`, and
-//! lines `key = value`, where a value is a string in any of TOML's four forms, a decimal integer, a
-//! float, a boolean, or an array of these. Keys are bare or quoted.
+//! lines `key = value`, where a value is a string in one pair of double or single quotes, a decimal
+//! integer, a float, a boolean, or an array of these. Keys are bare or quoted.
 //!
-//! Dates, inline tables, dotted keys, arrays within arrays, numbers of base 16, 8 or 2, and tables
-//! with more than two names are left out on purpose, and errors name them. No file uses them, and
+//! Strings in three quotes, dates, inline tables, dotted keys, arrays within arrays, numbers of base
+//! 16, 8 or 2, and tables with more than two names are left out on purpose, and errors name them. No file uses them, and
 //! users' programs compile this module instead of a library for all of TOML. Without them nothing
 //! nests, so neither reading nor dropping recurses.
 //!
 //! Later file formats must keep to this subset, or older programs report them as errors.
 //!
-//! Every error has its line. The written text has exactly the bytes that the crate `toml` would
-//! write, because processes compare a hash of the text to check that they have the same wisdom.
-//! Tests compare the two.
+//! Every error has its line. Tests compare this module with the crate `toml`.
 
 mod read;
 #[cfg(test)]

@@ -133,9 +133,6 @@ impl<'t> Reader<'t> {
     }
 
     fn key(&mut self) -> Result<String, Error> {
-        if self.rest.starts_with("\"\"\"") || self.rest.starts_with("'''") {
-            return Err(self.error("expected a key in one pair of quotes".to_owned()));
-        }
         if let Some(quote) = self.rest.chars().next().filter(|it| matches!(it, '"' | '\'')) {
             return self.string(quote);
         }
@@ -181,75 +178,39 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a string in any form that begins with this quote.
+    /// Reads a basic or a literal string, which begins with this quote.
     fn string(&mut self, quote: char) -> Result<String, Error> {
-        let line = self.line;
-        let long_quotes = if quote == '"' { "\"\"\"" } else { "'''" };
-        let is_long = self.take(long_quotes);
-        if is_long {
-            // A line end right after the opening quotes is not part of the string.
-            self.newline();
-        } else {
-            self.skip(1);
+        if self.rest.starts_with("\"\"\"") || self.rest.starts_with("'''") {
+            return Err(self.unsupported("a string in three quotes"));
         }
+        self.skip(1);
         let mut text = String::new();
         loop {
             let plain = self
                 .take_while(|it| it != quote && !is_control(it) && (it != '\\' || quote == '\''));
             text.push_str(plain);
             if self.rest.starts_with(quote) {
-                if !is_long {
-                    self.skip(1);
-                    return Ok(text);
-                }
-                if let Some(own) = self.quotes(quote, long_quotes) {
-                    text.extend(std::iter::repeat_n(quote, own));
-                    return Ok(text);
-                }
-                text.push(quote);
                 self.skip(1);
-            } else if self.rest.is_empty() {
-                let message = format!("this string has no end: expected `{quote}`");
-                return Err(Error { line, message });
-            } else if self.rest.starts_with('\\') {
-                self.skip(1);
-                text.extend(self.escape(is_long)?);
-            } else if !is_long && self.rest.starts_with(['\n', '\r']) {
-                let found = self.found();
-                return Err(self.error(format!("expected `{quote}`, not {found}")));
-            } else if let Some(newline) = self.newline() {
-                text.push_str(newline);
-            } else {
-                let found = self.found();
-                return Err(self.error(format!("expected an escape for {found} in a string")));
+                return Ok(text);
             }
+            if self.rest.is_empty() {
+                return Err(self.error(format!("this string has no end: expected `{quote}`")));
+            }
+            if !self.take("\\") {
+                let found = self.found();
+                let message = match self.rest.starts_with(['\n', '\r']) {
+                    true => format!("expected `{quote}`, not {found}"),
+                    false => format!("expected an escape for {found} in a string"),
+                };
+                return Err(self.error(message));
+            }
+            text.push(self.escape()?);
         }
     }
 
-    /// Takes the quotes that end a long string, if there are enough. Returns how many quotes before
-    /// the last three belong to the string, up to two.
-    fn quotes(&mut self, quote: char, long_quotes: &str) -> Option<usize> {
-        let count = self.rest.chars().take_while(|it| *it == quote).take(5).count();
-        let own = count.checked_sub(long_quotes.len())?;
-        self.skip(count);
-        Some(own)
-    }
-
-    /// Reads an escape after its backslash. An escaped line end yields no character.
-    fn escape(&mut self, is_long: bool) -> Result<Option<char>, Error> {
-        if is_long && self.rest.starts_with([' ', '\t', '\r', '\n']) {
-            self.skip_spaces();
-            if self.newline().is_none() {
-                let found = self.found();
-                return Err(self.error(format!("expected the end of the line, not {found}")));
-            }
-            while self.newline().is_some() || self.rest.starts_with([' ', '\t']) {
-                self.skip_spaces();
-            }
-            return Ok(None);
-        }
-        let letter = self.rest.chars().next();
-        let escaped = match letter {
+    /// Reads an escape after its backslash.
+    fn escape(&mut self) -> Result<char, Error> {
+        let escaped = match self.rest.chars().next() {
             Some('b') => '\u{8}',
             Some('e') => '\u{1b}',
             Some('f') => '\u{c}',
@@ -257,9 +218,9 @@ impl<'t> Reader<'t> {
             Some('r') => '\r',
             Some('t') => '\t',
             Some(quote @ ('"' | '\\')) => quote,
-            Some('x') => return self.code(2).map(Some),
-            Some('u') => return self.code(4).map(Some),
-            Some('U') => return self.code(8).map(Some),
+            Some('x') => return self.code(2),
+            Some('u') => return self.code(4),
+            Some('U') => return self.code(8),
             _ => {
                 let found = self.found();
                 let message = format!(
@@ -270,7 +231,7 @@ impl<'t> Reader<'t> {
             }
         };
         self.skip(1);
-        Ok(Some(escaped))
+        Ok(escaped)
     }
 
     /// Reads the letter of a Unicode escape, and the code point after it.
@@ -314,7 +275,7 @@ impl<'t> Reader<'t> {
         loop {
             self.skip_spaces();
             self.skip_comment()?;
-            if self.newline().is_none() {
+            if !self.newline() {
                 return Ok(());
             }
         }
@@ -337,19 +298,18 @@ impl<'t> Reader<'t> {
     fn end_of_line(&mut self) -> Result<(), Error> {
         self.skip_spaces();
         self.skip_comment()?;
-        if self.newline().is_none() && !self.rest.is_empty() {
+        if !self.newline() && !self.rest.is_empty() {
             let found = self.found();
             return Err(self.error(format!("expected the end of the line, not {found}")));
         }
         Ok(())
     }
 
-    /// Takes a line end.
-    fn newline(&mut self) -> Option<&'t str> {
-        let newline = ["\n", "\r\n"].into_iter().find(|it| self.rest.starts_with(it))?;
-        self.skip(newline.len());
-        self.line += 1;
-        Some(newline)
+    /// Takes a line end if there is one, and returns whether there was.
+    fn newline(&mut self) -> bool {
+        let is_there = self.take("\n") || self.take("\r\n");
+        self.line += usize::from(is_there);
+        is_there
     }
 
     /// Takes `start` if the rest begins with it, and returns whether it did.

@@ -124,20 +124,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn lines_are_written_as_the_crate_toml_writes_them(
-        key in any_string(),
-        value in any_written(),
-    ) {
-        let theirs: ::toml::Table = [(key.clone(), value.clone())].into_iter().collect();
-        prop_assert_eq!(line_of(&key, &value), ::toml::to_string(&theirs)?);
+    fn written_line_is_read_by_both(key in any_string(), value in any_written()) {
+        let text = line_of(&key, &value);
+        let file: ::toml::Table = [(key, value)].into_iter().collect();
+        let (ours, theirs) = (read(text.as_bytes()), ::toml::from_str::<::toml::Table>(&text)?);
+        let ours = ours.map_err(|error| TestCaseError::fail(format!("{error:?} in {text}")))?;
+        prop_assert!(is_same(&ours, &file) && is_same(&ours, &theirs), "{ours:?} of {text}");
     }
 
     #[test]
     fn output_of_crate_toml_is_read(file in any_file()) {
         for text in [::toml::to_string(&file)?, ::toml::to_string_pretty(&file)?] {
-            let ours = read(text.as_bytes());
-            let ours = ours.map_err(|error| TestCaseError::fail(format!("{error:?} in {text}")))?;
-            prop_assert!(is_same(&ours, &file), "{ours:?} of {text}");
+            match read(text.as_bytes()) {
+                Ok(ours) => prop_assert!(is_same(&ours, &file), "{ours:?} of {text}"),
+                Err(error) => {
+                    let is_known = error.message.contains("three quotes is not supported");
+                    prop_assert!(is_known, "{error:?} in {text}");
+                }
+            }
         }
     }
 
@@ -221,14 +225,14 @@ fn errors_say_what_was_expected_and_where() {
         ("a = [1\n\n2]\n", 3, "expected `,` or `]` in an array, not `2`"),
         ("a = [1,\n\n", 1, "this array has no end: expected `]`"),
         ("a = \"b\n\"", 1, "expected `\"`, not the end of the line"),
-        ("\na = '''b\n\n", 2, "this string has no end: expected `'`"),
+        ("\na = 'b", 2, "this string has no end: expected `'`"),
         ("a = \"\\q\"", 1, "after a backslash, not `q`"),
         ("a = \"\\u00g0\"", 1, "expected 4 hexadecimal digits after `\\u`"),
         ("a = \"\\ud800\"", 1, "expected a Unicode code point, not d800"),
         ("a = \"\u{1}\"", 1, "expected an escape for control character 0x01"),
         ("# \u{1}", 1, "unexpected control character 0x01 in a comment"),
         ("a = \u{1}", 1, "expected a value, not control character 0x01"),
-        ("\"\"\"a\"\"\" = 1", 1, "expected a key in one pair of quotes"),
+        ("\"\"\"a\"\"\" = 1", 1, "a string in three quotes is not supported"),
     ] {
         assert_refused(text, line, part);
         assert!(::toml::from_str::<::toml::Table>(text).is_err(), "{text}");
@@ -243,6 +247,8 @@ fn unsupported_toml_is_named() {
         ("a = { b = 1 }", "an inline table is not supported"),
         ("a = [{}]", "an inline table is not supported"),
         ("a = [[1]]", "an array within an array is not supported"),
+        ("a = \"\"\"b\"\"\"", "a string in three quotes is not supported"),
+        ("a = '''b'''", "a string in three quotes is not supported"),
         ("a = 0xff", "a number of base 16, 8 or 2 is not supported"),
         ("a.b = 1", "a dotted key is not supported"),
         ("[a.b.c]", "a table of more than two names, as in `[one.two.three]`, is not supported"),
@@ -295,12 +301,11 @@ fn table_errors_name_missing_and_unknown_fields() {
 }
 
 #[test]
-fn errors_in_arrays_and_long_strings_have_the_line_of_their_part() {
-    let text = "a = [\n  1, # one\n  'two',\n]\nb = \"\"\"\nx\\\n  y\"\"\"\nc = \"no number\"\n";
+fn errors_in_arrays_have_the_line_of_their_part() {
+    let text = "a = [\n  1, # one\n  'two',\n]\nc = \"no number\"\n";
     let file = read(text.as_bytes()).unwrap();
     assert_eq!(file.get::<Vec<u32>>("a").unwrap_err().line, 3);
-    assert_eq!(file.get("b"), Ok("xy".to_owned()));
-    assert_eq!(file.get::<TextValue<u32>>("c").map(|it| it.0).unwrap_err().line, 8);
+    assert_eq!(file.get::<TextValue<u32>>("c").map(|it| it.0).unwrap_err().line, 5);
 }
 
 #[test]

@@ -1,8 +1,4 @@
-//! Writes tables and values.
-//!
-//! A string gets the first form that needs no escape: `"basic"`, `'literal'`, or one of the two
-//! forms with three quotes, which may contain both kinds of quotes and line ends. If every form
-//! needs escapes, the string is basic.
+//! Writes tables and values. Strings are basic: in double quotes, with escapes.
 
 use std::fmt::Display;
 
@@ -111,76 +107,24 @@ fn push_float(text: &mut String, value: f64) {
 }
 
 fn push_key(text: &mut String, key: &str) {
-    let is_escaped = key.contains(is_control);
     if !key.is_empty() && key.chars().all(is_bare) {
         text.push_str(key);
-    } else if is_escaped || key.contains(['"', '\\']) && key.contains('\'') {
-        push_basic(text, "\"", key);
-    } else if key.contains(['"', '\\']) {
-        push_quoted(text, "'", key);
     } else {
-        push_basic(text, "\"", key);
+        push_string(text, key);
     }
 }
 
 fn push_string(text: &mut String, value: &str) {
-    let is_escaped = value.contains(|letter| is_control(letter) && letter != '\n');
-    let (has_lines, has_backslashes) = (value.contains('\n'), value.contains('\\'));
-    let is_basic = has_lines || has_backslashes || value.contains('"');
-    if !is_escaped {
-        if !is_basic {
-            return push_basic(text, "\"", value);
-        }
-        if !has_lines && !value.contains('\'') {
-            return push_quoted(text, "'", value);
-        }
-        if !has_backslashes && !value.contains("\"\"\"") {
-            return push_basic(text, "\"\"\"", value);
-        }
-        if !value.contains("'''") {
-            return push_quoted(text, "'''", value);
-        }
-    }
-    push_basic(text, if has_lines { "\"\"\"" } else { "\"" }, value);
-}
-
-/// Writes a text as it is. A line end right after the opening quotes is not part of a long string.
-fn push_quoted(text: &mut String, quotes: &str, value: &str) {
-    text.push_str(quotes);
-    if quotes.len() > 1 && value.contains('\n') {
-        text.push('\n');
-    }
-    text.push_str(value);
-    text.push_str(quotes);
-}
-
-/// Writes a text with escapes.
-fn push_basic(text: &mut String, quotes: &str, value: &str) {
-    let is_long = quotes.len() > 1;
-    text.push_str(quotes);
-    if is_long && value.contains('\n') {
-        text.push('\n');
-    }
-    let mut quotes_in_row = 0;
+    text.push('"');
     for letter in value.chars() {
-        quotes_in_row = if letter == '"' { quotes_in_row + 1 } else { 0 };
         match letter {
-            // Three would end a long string.
-            '"' if is_long && quotes_in_row < 3 => text.push('"'),
-            '\n' if is_long => text.push('\n'),
-            '"' => {
-                quotes_in_row = 0;
-                text.push_str("\\\"");
-            }
+            '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
-            '\u{8}' => text.push_str("\\b"),
-            '\t' => text.push_str("\\t"),
             '\n' => text.push_str("\\n"),
-            '\u{c}' => text.push_str("\\f"),
-            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
             _ if is_control(letter) => text.push_str(&format!("\\u{:04X}", u32::from(letter))),
             _ => text.push(letter),
         }
     }
-    text.push_str(quotes);
+    text.push('"');
 }

