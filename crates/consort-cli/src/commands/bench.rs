@@ -13,7 +13,6 @@ mod compare;
 mod counting;
 mod critical_sections;
 mod fork_join;
-mod online;
 mod openshmem;
 mod peers;
 mod point_to_point;
@@ -36,7 +35,6 @@ use calls::{BarrierBench, CollectiveBench};
 use counting::CountingBench;
 use critical_sections::{ContainerBench, CounterBench};
 use fork_join::ForkJoinBench;
-use online::OnlineBench;
 use openshmem::OpenShmemBench;
 use point_to_point::PointToPointBench;
 use region::RegionBench;
@@ -57,7 +55,6 @@ enum BenchSubject {
     Counting(CountingBench),
     Region(RegionBench),
     ForkJoin(ForkJoinBench),
-    Online(OnlineBench),
     /// Time a counter under each lock, next to parking_lot and std
     Lock(CounterBench),
     /// Time a counter under each scheme of delegation and combining
@@ -85,7 +82,6 @@ impl Bench {
             BenchSubject::Counting(bench) => bench.run(),
             BenchSubject::Region(bench) => bench.run(),
             BenchSubject::ForkJoin(bench) => bench.run(),
-            BenchSubject::Online(bench) => bench.run(),
             BenchSubject::Lock(bench) => bench.run(Subject::Lock),
             BenchSubject::Delegate(bench) => bench.run(Subject::Delegate),
             BenchSubject::Counter(bench) => bench.run(Subject::Counter),

@@ -222,21 +222,6 @@ fn workloads_are_timed_with_and_without_counting() {
 }
 
 #[test]
-fn refining_is_timed_three_ways() {
-    let line = "bench online --pes 2 --bytes 8,4k --budget 0";
-    let figures = objects(&format!("{line} --json"));
-    assert!(figures.iter().all(|figure| keys(figure) == BTreeSet::from(FIGURE)));
-    assert!(figures.iter().all(|figure| figure["median_ns"].as_f64() > Some(1.0)));
-    let algorithms = figures.iter().map(|figure| figure["algorithm"].as_str().expect("a name"));
-    for (way, algorithm) in ["kept", "refined", "forced"].iter().cycle().zip(algorithms) {
-        assert!(algorithm.ends_with(way), "{algorithm}, not {way}");
-    }
-    assert_eq!(figures.len(), 3 * 3 * 2, "three launches of three collectives of two sizes");
-    let page = stdout(line);
-    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
-}
-
-#[test]
 fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", "Usage: consort bench <COMMAND>"),
@@ -251,7 +236,6 @@ fn bad_input_is_refused_with_advice() {
         ("bench counting counted-put --pes 3", "needs 2 PEs"),
         ("bench counting stencil --pes 1", "2 to 1024"),
         ("bench counting counted-put --sync loose", "unexpected argument '--sync'"),
-        ("bench online --sync loose", "unexpected argument '--sync'"),
         ("bench region --pes 0", "use 1 to 1024"),
         ("bench region --pes 2,100000", "use 1 to 1024"),
         ("bench region --pes two", "two"),

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use consort::Waiting;
 use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
@@ -13,7 +14,7 @@ use consort_console::{
     interrupt, require,
 };
 
-use super::presenter::{SizeOptions, usual_pes};
+use super::presenter::{OutputOptions, usual_pes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,23 +30,31 @@ pub(super) struct CountingBench {
     /// The program: a ping-pong, an exchange, or a pipeline
     #[arg(value_name = "PROGRAM", value_parser = args::one_of(Workload::EVERY, Workload::name))]
     workload: Workload,
+    /// Sizes of a block or a message, as in 8,4k
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
+    bytes: Vec<usize>,
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// spin, spin-yield or spin-yield-park (default)
+    #[arg(long, value_name = "POLICY")]
+    waiting: Option<Waiting>,
     #[command(flatten)]
-    options: SizeOptions,
+    output: OutputOptions,
 }
 
 impl CountingBench {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let Self { workload, ref options } = *self;
-        let waiting = options.waiting;
+        let Self { workload, waiting, .. } = *self;
         let (name, is_ball) = (workload.name(), workload.is_ball());
-        let pes = options.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
+        let pes = self.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
         require!(!is_ball || pes == 2, "--pes {pes}: {name} needs 2 PEs");
         require!(pes >= 2, "--pes {pes}: {name} needs 2 to {MOST_PES} PEs");
-        let sizes_bytes = match &options.bytes[..] {
+        let sizes_bytes = match &self.bytes[..] {
             [] => workload.sizes_bytes(),
             sizes_bytes => sizes_bytes,
         };
-        options.output.run(pes, |presenter| {
+        self.output.run(pes, |presenter| {
             let (stop, budget) = (&*presenter.measurement.stop, presenter.budget);
             let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };
             let times = race.run()?;

@@ -3,7 +3,7 @@
 use std::{cell::Cell, ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use consort::{Waiting, tune::Algorithms};
+use consort::tune::Algorithms;
 use consort_bench::{
     environment::Switches, harness::Figure, page::Page, workloads::critical_sections::Entry,
 };
@@ -41,22 +41,6 @@ pub(super) struct OutputOptions {
     /// Measure longer while rows are undecided
     #[arg(long, value_name = "SECONDS", requires = "compare", value_parser = args::seconds)]
     until_decided: Option<Duration>,
-}
-
-/// The sizes of blocks or messages, the PEs, and how they wait.
-#[derive(clap::Args, Debug)]
-pub(super) struct SizeOptions {
-    /// Sizes of a block or a message, as in 8,4k
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
-    pub(super) bytes: Vec<usize>,
-    /// PEs [default: one for each usable core]
-    #[arg(long, value_name = "N", value_parser = args::pes)]
-    pub(super) pes: Option<u32>,
-    /// spin, spin-yield or spin-yield-park (default)
-    #[arg(long, value_name = "POLICY")]
-    pub(super) waiting: Option<Waiting>,
-    #[command(flatten)]
-    pub(super) output: OutputOptions,
 }
 
 /// Reads a share in per cent.
