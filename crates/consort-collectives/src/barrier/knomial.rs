@@ -55,6 +55,22 @@ impl Schedule {
             answer: setting.channel(0),
         }
     }
+
+    /// Runs the protocol. It is compiled once for all trees.
+    #[inline(always)]
+    async fn run<F: Messages>(&self, f: &F) -> Op {
+        for &(_, channel) in &self.children {
+            f.wait(channel, 0).await?;
+        }
+        if let Some((parent, channel)) = self.parent {
+            f.signal(parent, channel, 0).await?;
+            f.wait(self.answer, 0).await?;
+        }
+        for &(child, _) in &self.children {
+            f.signal(child, self.answer, 0).await?;
+        }
+        Ok(())
+    }
 }
 
 impl<T: Tree> Algorithm for OverTree<T> {
@@ -75,17 +91,7 @@ impl<T: Tree> Algorithm for OverTree<T> {
     }
 
     #[inline(always)]
-    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        for &(_, channel) in &schedule.children {
-            f.wait(channel, 0).await?;
-        }
-        if let Some((parent, channel)) = schedule.parent {
-            f.signal(parent, channel, 0).await?;
-            f.wait(schedule.answer, 0).await?;
-        }
-        for &(child, _) in &schedule.children {
-            f.signal(child, schedule.answer, 0).await?;
-        }
-        Ok(())
+    fn run<F: Messages>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        schedule.run(f)
     }
 }

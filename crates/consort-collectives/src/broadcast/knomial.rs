@@ -106,6 +106,34 @@ impl Schedule {
         }
         Ok(())
     }
+
+    /// Runs the protocol. It is compiled once for all trees.
+    #[inline(always)]
+    async fn run<F: Messages>(&self, f: &F) -> Op {
+        let Schedule { only, exchange, chunks, .. } = self;
+        if let Some(only) = only {
+            let (at, bytes) = chunks.range(0);
+            return match only {
+                SingleMessage::Sends(peer, channel) => {
+                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
+                }
+                SingleMessage::Receives(channel) => {
+                    f.receive(*channel, 0, Span::target(at, bytes)).await
+                }
+            };
+        }
+        if let Some(Exchange { peer, channel, is_root }) = *exchange {
+            let (at, bytes) = chunks.range(0);
+            let own = is_root.then(|| Span::source(at, bytes));
+            let target = (!is_root).then(|| Span::target(at, bytes));
+            return f.pairwise_exchange(peer, channel, 0, own, target).await;
+        }
+        for index in 0..chunks.count() {
+            let (at, bytes) = chunks.range(index);
+            self.chunk(f, index, Span::source(at, bytes)).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the model's estimate for a broadcast over a tree, in nanoseconds.
@@ -164,29 +192,7 @@ impl<T: Tree> Algorithm for DownTree<T> {
     }
 
     #[inline(always)]
-    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, exchange, chunks, .. } = schedule;
-        if let Some(only) = only {
-            let (at, bytes) = chunks.range(0);
-            return match only {
-                SingleMessage::Sends(peer, channel) => {
-                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
-                }
-                SingleMessage::Receives(channel) => {
-                    f.receive(*channel, 0, Span::target(at, bytes)).await
-                }
-            };
-        }
-        if let Some(Exchange { peer, channel, is_root }) = *exchange {
-            let (at, bytes) = chunks.range(0);
-            let own = is_root.then(|| Span::source(at, bytes));
-            let target = (!is_root).then(|| Span::target(at, bytes));
-            return f.pairwise_exchange(peer, channel, 0, own, target).await;
-        }
-        for index in 0..chunks.count() {
-            let (at, bytes) = chunks.range(index);
-            schedule.chunk(f, index, Span::source(at, bytes)).await?;
-        }
-        Ok(())
+    fn run<F: Messages>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        schedule.run(f)
     }
 }

@@ -185,6 +185,38 @@ impl Schedule {
         pass!(self, f, index);
         Ok(())
     }
+
+    /// Runs the protocol. It is compiled once for all trees.
+    #[inline(always)]
+    async fn run<F: Messages>(&self, f: &F) -> Op {
+        let Schedule { only, exchange, chunks, .. } = self;
+        if let Some(only) = only {
+            let (at, bytes) = chunks.range(0);
+            return match only {
+                SingleMessage::Sends(peer, channel) => {
+                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
+                }
+                SingleMessage::Combines(channel) => {
+                    f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
+                        .await
+                }
+            };
+        }
+        if let Some(Exchange { peer, channel, is_root }) = *exchange {
+            let (at, bytes) = chunks.range(0);
+            let (own, message) = (Span::source(at, bytes), Span::incoming(bytes));
+            if !is_root {
+                return f.pairwise_exchange(peer, channel, 0, Some(own), None).await;
+            }
+            f.pairwise_exchange(peer, channel, 0, None, Some(message)).await?;
+            let (left, right) = if f.rank() < peer { (own, message) } else { (message, own) };
+            return f.combine(Span::target(at, bytes), left, right).await;
+        }
+        for index in 0..chunks.count() {
+            pass!(self, f, index);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the model's estimate for a reduction over a tree, in nanoseconds.
@@ -240,33 +272,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
     }
 
     #[inline(always)]
-    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, exchange, chunks, .. } = schedule;
-        if let Some(only) = only {
-            let (at, bytes) = chunks.range(0);
-            return match only {
-                SingleMessage::Sends(peer, channel) => {
-                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
-                }
-                SingleMessage::Combines(channel) => {
-                    f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
-                        .await
-                }
-            };
-        }
-        if let Some(Exchange { peer, channel, is_root }) = *exchange {
-            let (at, bytes) = chunks.range(0);
-            let (own, message) = (Span::source(at, bytes), Span::incoming(bytes));
-            if !is_root {
-                return f.pairwise_exchange(peer, channel, 0, Some(own), None).await;
-            }
-            f.pairwise_exchange(peer, channel, 0, None, Some(message)).await?;
-            let (left, right) = if f.rank() < peer { (own, message) } else { (message, own) };
-            return f.combine(Span::target(at, bytes), left, right).await;
-        }
-        for index in 0..chunks.count() {
-            pass!(schedule, f, index);
-        }
-        Ok(())
+    fn run<F: Messages>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        schedule.run(f)
     }
 }
