@@ -21,9 +21,13 @@ use consort_fabric::{Candidate, Fabric, Op, SyncMode};
 
 use crate::{Algorithm, Direction, PlanError, Setting, algorithm::schedule, barrier::Synchronizer};
 
+/// The future of a call, for any algorithm.
+type BoxedCall<'c> = Pin<Box<dyn Future<Output = Op> + 'c>>;
+
 /// One PE's part in the calls of one kind.
 pub struct Plan<A: Algorithm> {
     schedule: A::Schedule,
+    steps: u64,
     /// Boxed, because most calls have none: the test is then one comparison.
     entry_and_exit: Option<Box<EntryAndExit>>,
 }
@@ -48,18 +52,18 @@ impl<A: Algorithm> Plan<A> {
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
         let schedule = schedule::<A>(setting, candidate)?;
-        let entry_and_exit = if A::synchronizes(&schedule) {
-            None
-        } else {
-            EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACCESS_IS_UNORDERED)?
-        };
-        Ok(Self { schedule, entry_and_exit })
+        let (steps, synchronizes) = (A::steps(&schedule), A::synchronizes(&schedule));
+        let (direction, unordered) = (A::DIRECTION, A::ROOT_ACCESS_IS_UNORDERED);
+        let entry_and_exit =
+            EntryAndExit::new(setting, barrier, synchronizes, direction, unordered)?;
+        Ok(Self { schedule, steps, entry_and_exit })
     }
 
     /// Returns the number of steps of a call.
+    #[inline(always)]
     #[must_use]
-    pub fn steps(&self) -> u64 {
-        A::steps(&self.schedule)
+    pub const fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Returns the algorithm's schedule.
@@ -82,12 +86,8 @@ impl<A: Algorithm> Plan<A> {
     /// # Errors
     /// If the job has failed.
     #[inline]
-    pub fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        let algorithm: Pin<Box<dyn Future<Output = Op> + 'c>> = Box::pin(A::run(f, &self.schedule));
-        match self.entry_and_exit() {
-            None => algorithm,
-            Some(entry_and_exit) => Box::pin(entry_and_exit.run(f, algorithm)),
-        }
+    pub fn run<'c, F: Fabric>(&'c self, f: &'c F) -> BoxedCall<'c> {
+        EntryAndExit::around(self.entry_and_exit(), f, Box::pin(A::run(f, &self.schedule)))
     }
 }
 
@@ -95,11 +95,12 @@ impl EntryAndExit {
     fn new(
         setting: &Setting,
         barrier: &Candidate,
+        algorithm_synchronizes: bool,
         direction: Direction,
         root_access_is_unordered: bool,
     ) -> Result<Option<Box<Self>>, PlanError> {
         let call = &setting.call;
-        if !call.has_barrier() {
+        if algorithm_synchronizes || !call.has_barrier() {
             return Ok(None);
         }
         // An entry barrier signals in the second words, so that its signals travel with those of
@@ -126,6 +127,18 @@ impl EntryAndExit {
             (entry.transpose()?, exit.transpose()?)
         };
         Ok(Some(Box::new(Self { entry, exit })))
+    }
+
+    /// Returns the future of a call, with the barriers around the algorithm if there are any.
+    fn around<'c, F: Fabric>(
+        barriers: Option<&'c Self>,
+        f: &'c F,
+        algorithm: BoxedCall<'c>,
+    ) -> BoxedCall<'c> {
+        match barriers {
+            None => algorithm,
+            Some(barriers) => Box::pin(barriers.run(f, algorithm)),
+        }
     }
 
     /// Runs the entry barrier, the algorithm and the exit barrier.

@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    pin::pin,
+    pin::{Pin, pin},
     task::{Context, Poll, Waker},
 };
 
@@ -30,12 +30,28 @@ pub fn block_on<F: Future, I: Idle>(
     idle: impl Fn() -> I,
 ) -> F::Output {
     let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
     // Fast path: if the result is there already, no waiting is set up.
-    if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-        return output;
+    match poll_once(future.as_mut()) {
+        Poll::Ready(output) => output,
+        Poll::Pending => poll_until_ready(future, watch, polls(), idle),
     }
-    let mut left = polls();
+}
+
+/// Polls `future` once, without a waker.
+#[inline(always)]
+pub fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Polls `future`, which was pending, until it is ready: `left` times before the first pause of
+/// `idle`.
+#[inline(always)]
+pub fn poll_until_ready<F: Future + ?Sized, I: Idle>(
+    mut future: Pin<&mut F>,
+    watch: &impl Watch,
+    mut left: u32,
+    idle: impl Fn() -> I,
+) -> F::Output {
     let mut pauses = None;
     loop {
         if left == 0 {
@@ -44,7 +60,7 @@ pub fn block_on<F: Future, I: Idle>(
             left -= 1;
             watch.spin(&mut left);
         }
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+        if let Poll::Ready(output) = poll_once(future.as_mut()) {
             return output;
         }
     }

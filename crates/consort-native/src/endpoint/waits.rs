@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     future::{Future, poll_fn},
     hint::spin_loop,
+    pin::{Pin, pin},
     task::Poll,
     time::Duration,
 };
@@ -17,7 +18,7 @@ use crate::{
 };
 use consort_machine::{
     system::clock::now_ns,
-    wait::executor::{Idle, Watch, block_on},
+    wait::executor::{Idle, Watch, block_on, poll_once, poll_until_ready},
 };
 
 /// There is no word to watch: the executor polls continuously.
@@ -144,9 +145,23 @@ impl Endpoint {
     /// # Errors
     /// When the job has failed.
     #[inline(always)]
-    pub fn block_on<T>(&self, call: &CallView<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
+    pub fn block_on(&self, call: &CallView<'_>, future: impl Future<Output = Op>) -> Op {
+        let mut future = pin!(future);
+        match poll_once(future.as_mut()) {
+            Poll::Ready(done) => done,
+            Poll::Pending => self.block_on_pending(call, future),
+        }
+    }
+
+    /// The wait of [`Endpoint::block_on`], which is compiled once for the futures of all algorithms.
+    #[inline(never)]
+    fn block_on_pending(
+        &self,
+        call: &CallView<'_>,
+        future: Pin<&mut dyn Future<Output = Op>>,
+    ) -> Op {
         let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
-        block_on(future, call, || self.polls(), backoff)
+        poll_until_ready(future, call, self.polls(), backoff)
     }
 
     /// Like [`Endpoint::block_on`], for a profile: adds the time in which the call could not go on to

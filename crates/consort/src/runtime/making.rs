@@ -4,9 +4,8 @@ use std::{any::type_name, sync::Arc};
 
 use consort_collectives::{Algorithm, Description, Plan, PlanError, Setting, Visitor, check_of};
 use consort_fabric::{Candidate, MachineModel, Query};
-use consort_native::CallNumber;
 
-use super::plans::{Drivable, Prepared};
+use super::plans::{CallIdentity, Drivable, Prepared};
 use crate::Result;
 
 /// An algorithm of the program, which is not in the registry.
@@ -38,21 +37,16 @@ impl Outside {
 /// Creates a plan for an algorithm.
 pub(crate) struct Maker<'m> {
     pub(super) setting: Setting,
-    pub(super) candidate: &'m Candidate,
     pub(super) barrier: &'m Candidate,
-    pub(super) number: CallNumber,
-    pub(super) synchronizes: bool,
+    pub(super) identity: CallIdentity,
 }
 
 impl Visitor for Maker<'_> {
     type Output = Result<Arc<dyn Drivable>, PlanError>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
-        Ok(Arc::new(Prepared::<A> {
-            plan: Plan::new(&self.setting, self.candidate, self.barrier)?,
-            number: self.number,
-            synchronizes: self.synchronizes,
-            candidate: self.candidate.clone(),
-        }))
+        let Self { setting, barrier, identity } = self;
+        let plan = Plan::new(&setting, &identity.candidate, barrier)?;
+        Ok(Arc::new(Prepared::<A> { plan, identity }))
     }
 }

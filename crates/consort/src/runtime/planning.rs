@@ -11,7 +11,7 @@ use consort_tuner::{Catalog, ChosenBy, Origin};
 use super::{
     hold::Hold,
     making::{Maker, Outside},
-    plans::{Drivable, Ready},
+    plans::{CallIdentity, Drivable, Ready},
     profiling::Kind,
 };
 use crate::{Error, Result, error::CallError};
@@ -157,7 +157,8 @@ impl Hold {
         let setting = Setting::of(*call, capabilities).at(self.endpoint.rank());
         // The library vouches only for its own algorithms. After others, credits keep PEs close.
         let synchronizes = synchronizes && outside.is_none();
-        let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };
+        let identity = CallIdentity { number, synchronizes, candidate: candidate.clone() };
+        let maker = Maker { setting, barrier: &barrier, identity };
         match outside {
             Some(outside) => Ok((outside.plan)(maker)?),
             None => Ok(visit(call.collective, &candidate.algorithm, maker)??),

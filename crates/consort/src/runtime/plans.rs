@@ -1,6 +1,7 @@
 //! Plans of any algorithm, ready to be called or started.
 
 use std::{
+    any::Any,
     cell::Cell,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -49,6 +50,11 @@ pub(crate) trait Drivable: Ready {
 /// The plan of an algorithm, with the other data that a call needs.
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
+    pub(crate) identity: CallIdentity,
+}
+
+/// The data of a plan that does not depend on the algorithm's type.
+pub(crate) struct CallIdentity {
     pub(crate) number: CallNumber,
     pub(crate) synchronizes: bool,
     pub(crate) candidate: Candidate,
@@ -75,7 +81,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 
     fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError> {
-        endpoint.start(self.number.get(), self.plan.steps(), site)
+        endpoint.start(self.identity.number.get(), self.plan.steps(), site)
     }
 
     fn drive<'c>(&'c self, call: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
@@ -83,7 +89,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 
     fn candidate(&self) -> &Candidate {
-        &self.candidate
+        &self.identity.candidate
     }
 }
 
@@ -97,12 +103,12 @@ impl<A: Algorithm> Drivable for Prepared<A> {
         operands: &'c Operands<'c>,
         site: Site,
     ) -> CallView<'c> {
-        if self.synchronizes {
+        if self.identity.synchronizes {
             synchronized.set(true);
         }
         // SAFETY: only the caller drives the call, to its end, and a team rejects calls from within
         // a call.
-        unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands, site) }
+        unsafe { endpoint.begin(self.identity.number.get(), self.plan.steps(), operands, site) }
     }
 }
 
@@ -110,10 +116,17 @@ impl<A: Algorithm> Drivable for Prepared<A> {
 /// before the call ends, which revokes the memory that it has exposed.
 #[inline(always)]
 pub(super) fn fail_on_panic(endpoint: &Endpoint, drive: impl FnOnce() -> Op) -> Op {
-    catch_unwind(AssertUnwindSafe(drive)).unwrap_or_else(|panic| {
-        endpoint.job().fail(endpoint.rank_in_world(), &panic);
-        resume_unwind(panic)
-    })
+    match catch_unwind(AssertUnwindSafe(drive)) {
+        Ok(done) => done,
+        Err(panic) => fail(endpoint, panic),
+    }
+}
+
+/// Fails the job because a call has panicked, and goes on with the panic.
+#[cold]
+fn fail(endpoint: &Endpoint, panic: Box<dyn Any + Send>) -> ! {
+    endpoint.job().fail(endpoint.rank_in_world(), &panic);
+    resume_unwind(panic)
 }
 
 /// Makes a call with entry and exit barriers; compiled once for all algorithms.
