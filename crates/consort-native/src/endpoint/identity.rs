@@ -4,7 +4,6 @@
 
 use std::{
     cell::{Cell, RefCell, UnsafeCell},
-    collections::BTreeSet,
     fmt,
     future::poll_fn,
     marker::PhantomData,
@@ -51,8 +50,8 @@ pub(super) struct Pe {
     pub(super) limit: Cell<Option<Duration>>,
     pub(super) detector: RefCell<DeadlockDetector>,
     pub(super) shared_handles: Tally,
-    /// The teams of [`Endpoint::join_strided`]: first PE, stride and size.
-    strided: RefCell<BTreeSet<(Rank, i32, u32)>>,
+    /// The teams that this PE has joined by [`Endpoint::join_strided`]: first PE, stride and size.
+    strided: RefCell<Vec<(Rank, i32, u32)>>,
 }
 
 /// One PE's handle to a team. Stays on its thread.
@@ -235,15 +234,14 @@ impl Endpoint {
             return Ok(None);
         };
         // With two such groups, a member could mistake the words of one for those of the other.
-        let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
+        let team = (first, stride, pes);
+        let is_first = !self.pe.strided.borrow().contains(&team);
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
         let forming = GroupKey::Strided(first, stride.cast_unsigned());
-        let joined = Group::join(&self.job, forming, ranks, rank);
-        if joined.is_err() {
-            self.pe.strided.borrow_mut().remove(&(first, stride, pes)); // it may be tried again
-        }
-        joined.map(Some)
+        let joined = Group::join(&self.job, forming, ranks, rank)?;
+        self.pe.strided.borrow_mut().push(team);
+        Ok(Some(joined))
     }
 
     /// Forgets the teams of [`Endpoint::join_strided`], so that they may be formed again. All their

@@ -158,7 +158,7 @@ impl Census {
             let WaitText { call, team, .. } = describe(job, far, &now, waiting)?;
             return Some(Failure::Finished { rank, waiting, call, team });
         }
-        let needed = now.depends_on(&now.stuck()).into_iter().flatten().collect();
+        let needed: Vec<Rank> = now.depends_on(&now.stuck()).into_iter().flatten().collect();
         if !Report::are_quiet(&reports, &needed) {
             return None;
         }

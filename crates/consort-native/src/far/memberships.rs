@@ -12,7 +12,7 @@
 //! forever. To detect that, this process keeps records of newer groups, and of the last
 //! [`MOST_OLD`] old groups that it has left.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
@@ -33,12 +33,19 @@ pub(super) struct LeftGroup {
     pub(super) activity: Activity,
 }
 
+/// The record of a left group.
+struct LeftRecord {
+    group: u64,
+    /// The number of groups that were left before it.
+    before: u64,
+    left: LeftGroup,
+}
+
 pub(super) struct Memberships {
     /// The number of PEs of this process that have joined a group and not left it, by group.
     joined: HashMap<u64, u32>,
-    /// The groups that all PEs of this process have left, except old ones, each with how many were
-    /// left before it.
-    left: BTreeMap<u64, (u64, LeftGroup)>,
+    /// The groups that all PEs of this process have left, except old ones.
+    left: Vec<LeftRecord>,
     /// The number of groups that have been left, and of the moves in them.
     leaves: u64,
     left_moves: u64,
@@ -55,7 +62,7 @@ impl Memberships {
         let joined = HashMap::from([(0, pes)]);
         Self {
             joined,
-            left: BTreeMap::new(),
+            left: Vec::new(),
             leaves: 0,
             left_moves: 0,
             numbered: 0,
@@ -76,7 +83,7 @@ impl Memberships {
     /// Returns a number below which PEs of this process have left all groups that they are not in,
     /// and the records of groups that they have left.
     pub(super) fn left(&self) -> (u64, Vec<(u64, LeftGroup)>) {
-        let left = self.left.iter().map(|(&group, (_, left))| (group, left.clone()));
+        let left = self.left.iter().map(|one| (one.group, one.left.clone()));
         (self.oldest(), left.collect())
     }
 
@@ -90,15 +97,15 @@ impl Memberships {
         if self.is_in(group) {
             return false;
         }
-        if let Some((_, left)) = self.left.get_mut(&group) {
-            left.activity.received += 1;
+        if let Some(known) = self.left.iter_mut().find(|one| one.group == group) {
+            known.left.activity.received += 1;
         }
         self.is_late(group)
     }
 
     /// Returns whether no PE of this process will join a group again. Called only if none is in it.
     pub(super) fn is_late(&self, group: u64) -> bool {
-        group < self.oldest() || self.left.contains_key(&group)
+        group < self.oldest() || self.left.iter().any(|one| one.group == group)
     }
 
     /// Returns a number such that no PE of this process is joining a group below it.
@@ -127,7 +134,7 @@ impl Memberships {
             self.joining.swap_remove(at);
         }
         let (oldest, leaves) = (self.oldest(), self.leaves);
-        self.left.retain(|&group, (before, _)| group >= oldest || leaves - *before <= MOST_OLD);
+        self.left.retain(|one| one.group >= oldest || leaves - one.before <= MOST_OLD);
     }
 
     /// Records that a PE of this process has left a group. Returns whether it was the last one.
@@ -139,7 +146,8 @@ impl Memberships {
             self.joined.remove(&group);
             let left = left();
             self.left_moves = self.left_moves.wrapping_add(left.activity.moves);
-            self.left.insert(group, (self.leaves, left));
+            self.left.retain(|one| one.group != group); // its last PE left it more than once
+            self.left.push(LeftRecord { group, before: self.leaves, left });
             self.leaves += 1;
         }
         is_last

@@ -5,7 +5,7 @@
 //! makes a second report only after the first reports of all processes have arrived. If the second
 //! reports agree with the first, all of them were true at one moment in between.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
@@ -73,7 +73,7 @@ impl Report {
     }
 
     /// Returns whether no process of these PEs awaits anything that may end a wait.
-    pub(super) fn are_quiet(reports: &[Self], pes: &BTreeSet<Rank>) -> bool {
+    pub(super) fn are_quiet(reports: &[Self], pes: &[Rank]) -> bool {
         let is_theirs = |report: &Self| report.pes.iter().any(|(pe, _)| pes.contains(pe));
         reports.iter().all(|report| report.is_quiet || !is_theirs(report))
     }
@@ -83,7 +83,7 @@ impl Report {
         let groups = || reports.iter().flat_map(|report| &report.groups);
         let mut members: HashMap<u64, &[Rank]> = HashMap::new();
         let mut last_calls = HashMap::new();
-        let mut activities: BTreeMap<u64, Activity> = BTreeMap::new();
+        let mut activities: HashMap<u64, Activity> = HashMap::new();
         for group in groups() {
             let activity = activities.entry(group.number).or_default();
             *activity = activity.and(group.activity);
@@ -380,10 +380,7 @@ mod tests {
             assert!(stuck.is_empty() || snapshot.activity(&stuck) == all);
         }
         let busy = Report { is_quiet: false, ..one };
-        assert!(!Report::are_quiet(
-            std::slice::from_ref(&busy),
-            &BTreeSet::from([Rank(0), Rank(1)])
-        ));
-        assert!(Report::are_quiet(&[busy], &BTreeSet::from([Rank(1)])));
+        assert!(!Report::are_quiet(std::slice::from_ref(&busy), &[Rank(0), Rank(1)]));
+        assert!(Report::are_quiet(&[busy], &[Rank(1)]));
     }
 }

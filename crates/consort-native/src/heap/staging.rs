@@ -11,7 +11,7 @@
 #![expect(unsafe_code, reason = "clears memory that nothing uses")]
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -136,8 +136,8 @@ pub(crate) struct Staging {
 
 struct StagingState {
     areas: Vec<UnusedArea>,
-    /// Free blocks, by size.
-    free: BTreeMap<usize, Vec<StagedBlock>>,
+    /// Free blocks, by the power of two that is their size.
+    free: [Vec<StagedBlock>; usize::BITS as usize],
     staged: HashMap<CallKey, Vec<StagedBuffer>>,
 }
 
@@ -158,6 +158,11 @@ impl UnusedArea {
     }
 }
 
+/// Returns which power of two the size of a block is.
+const fn power(block_bytes: usize) -> usize {
+    block_bytes.ilog2() as usize
+}
+
 impl Staging {
     /// Returns staging in these bytes of the segment, which nothing else uses, and in extents.
     pub(crate) fn new(
@@ -166,8 +171,8 @@ impl Staging {
         extents: &Arc<StagingExtents>,
     ) -> Self {
         let first = UnusedArea { unused, segment: Arc::clone(segment), file_at: None };
-        let state =
-            StagingState { areas: vec![first], free: BTreeMap::new(), staged: HashMap::new() };
+        let free = [const { Vec::new() }; _];
+        let state = StagingState { areas: vec![first], free, staged: HashMap::new() };
         Self { extents: Arc::clone(extents), state: Mutex::new(state) }
     }
 
@@ -200,8 +205,7 @@ impl Staging {
             .checked_next_power_of_two()
             .ok_or_else(|| MemoryError::of("mmap", COPIES, span.bytes, &out_of_memory()))?;
         let mut state = self.state();
-        let free = state.free.get_mut(&block_bytes).and_then(Vec::pop);
-        let block = match free {
+        let block = match state.free[power(block_bytes)].pop() {
             Some(block) => block,
             None => self.take(&mut state.areas, block_bytes)?,
         };
@@ -242,7 +246,7 @@ impl Staging {
                 // SAFETY: only this PE used the block, and all peers have detached it.
                 unsafe { segment.clear(*offset..offset + block_bytes) };
             }
-            self.state().free.entry(block_bytes).or_default().push(block);
+            self.state().free[power(block_bytes)].push(block);
         }
     }
 }

@@ -6,7 +6,6 @@
 #![expect(unsafe_code, reason = "reads pointers to locations")]
 
 use std::{
-    collections::BTreeMap,
     panic::Location,
     ptr::{from_ref, null_mut},
     sync::{
@@ -53,25 +52,30 @@ impl RecentSites {
 }
 
 /// The sites of the calls of a group's members in this process.
-#[derive(Default)]
 struct GroupSites {
+    group: u64,
     members: Vec<(Rank, Arc<RecentSites>)>,
     left: usize,
 }
 
-/// The sites of the calls of all groups, by their numbers.
+/// The sites of the calls of all groups.
 #[derive(Default)]
-pub(crate) struct Sites(Mutex<BTreeMap<u64, GroupSites>>);
+pub(crate) struct Sites(Mutex<Vec<GroupSites>>);
 
 impl Sites {
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<u64, GroupSites>> {
+    fn groups(&self) -> MutexGuard<'_, Vec<GroupSites>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a member that joins a group, and returns its sites.
     pub(crate) fn join(&self, group: u64, member: Rank) -> Arc<RecentSites> {
         let sites = Arc::<RecentSites>::default();
-        self.groups().entry(group).or_default().members.push((member, Arc::clone(&sites)));
+        let joined = (member, Arc::clone(&sites));
+        let mut groups = self.groups();
+        match groups.iter_mut().find(|known| known.group == group) {
+            Some(known) => known.members.push(joined),
+            None => groups.push(GroupSites { group, members: vec![joined], left: 0 }),
+        }
         sites
     }
 
@@ -79,10 +83,10 @@ impl Sites {
     /// left.
     pub(crate) fn leave(&self, group: u64) {
         let mut groups = self.groups();
-        if let Some(of_group) = groups.get_mut(&group) {
-            of_group.left += 1;
-            if of_group.left == of_group.members.len() {
-                groups.remove(&group);
+        if let Some(at) = groups.iter().position(|known| known.group == group) {
+            groups[at].left += 1;
+            if groups[at].left == groups[at].members.len() {
+                groups.swap_remove(at);
             }
         }
     }
@@ -90,7 +94,8 @@ impl Sites {
     /// Returns the site at an index of a member's log.
     pub(crate) fn site(&self, group: u64, member: Rank, index: usize) -> Option<Site> {
         let groups = self.groups();
-        let (_, sites) = groups.get(&group)?.members.iter().find(|(rank, _)| *rank == member)?;
+        let group = groups.iter().find(|known| known.group == group)?;
+        let (_, sites) = group.members.iter().find(|(rank, _)| *rank == member)?;
         sites.site(index)
     }
 }

@@ -72,7 +72,9 @@ impl Group {
                 if theirs != 0 && (theirs ^ word) & SEQUENCE_MASK == 0 && theirs != word {
                     let mut both = [(rank, word), (peer, theirs)]
                         .map(|(rank, word)| (self.in_world(rank), self.call_of(rank, word)));
-                    both.sort_by_key(|(rank, _)| *rank);
+                    if both[1].0 < both[0].0 {
+                        both.swap(0, 1);
+                    }
                     let ([one, other], team) = (both, self.team());
                     return job.poison(&Failure::Mismatched { call, one, other, team });
                 }

@@ -94,7 +94,7 @@ impl Meeting {
         let decoded: Option<Vec<Greeting>> =
             all.iter().map(|bytes| Greeting::decode(bytes)).collect();
         let mut greetings = decoded.ok_or(MeetError::Garbled)?;
-        greetings.sort_by_key(|greeting| (greeting.rank, greeting.process));
+        greetings.sort_unstable_by_key(|greeting| (greeting.rank, greeting.process));
         let mut roll = Roll::default();
         greetings.iter().try_for_each(|greeting| roll.add(greeting))?;
         roll.ensure_able()?;

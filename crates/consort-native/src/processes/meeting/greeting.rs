@@ -4,8 +4,6 @@
 //! The first fields are at the same places in all versions of this crate, so that an error can name
 //! a process of another version.
 
-use std::collections::BTreeMap;
-
 use consort_fabric::Rank;
 
 use super::{super::control::LAYOUT, meet_error::MeetError};
@@ -128,10 +126,8 @@ pub(super) struct Roll {
     first: Option<Greeting>,
     /// The process of lowest rank that cannot take part, and why.
     refused: Option<(Rank, String)>,
-    /// The processes by rank.
-    processes: BTreeMap<Rank, u32>,
-    /// The ranks by process.
-    ranks: BTreeMap<u32, Rank>,
+    /// The rank and the number of each process.
+    processes: Vec<(Rank, u32)>,
 }
 
 impl Roll {
@@ -143,14 +139,15 @@ impl Roll {
             self.refused = Some((one.rank, one.refusal.clone()));
         }
         let (rank, process) = (one.rank, one.process);
-        if let Some(other) = self.ranks.insert(process, rank) {
+        if let Some(&(other, _)) = self.processes.iter().find(|(_, known)| *known == process) {
             let ranks = [other.min(rank), other.max(rank)];
             return Err(MeetError::OneProcess { ranks, process });
         }
-        match self.processes.insert(rank, process) {
-            Some(other) => Err(MeetError::Taken { rank, processes: [other, process] }),
-            None => Ok(()),
+        if let Some(&(_, other)) = self.processes.iter().find(|(known, _)| *known == rank) {
+            return Err(MeetError::Taken { rank, processes: [other, process] });
         }
+        self.processes.push((rank, process));
+        Ok(())
     }
 
     /// Fails if a process cannot take part. All have come, or no more will.
@@ -166,7 +163,8 @@ impl Roll {
 
     /// Returns the ranks below `pes` that no process has.
     pub(super) fn missing(&self, pes: u32) -> Vec<Rank> {
-        (0..pes).map(Rank).filter(|rank| !self.processes.contains_key(rank)).collect()
+        let has = |rank: &Rank| self.processes.iter().any(|(known, _)| known == rank);
+        (0..pes).map(Rank).filter(|rank| !has(rank)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A snapshot of the states of all PEs of a job: which of them wait, and in which call or for which
 //! word.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
@@ -72,9 +72,9 @@ pub(crate) struct Snapshot {
     pub(crate) statuses: Vec<PeStatus>,
     calls: Vec<PendingCall>,
     /// The indices of the calls, by group, number and word.
-    indices: BTreeMap<[u64; 3], usize>,
+    indices: HashMap<[u64; 3], usize>,
     /// The activity of each group in whose calls PEs wait.
-    pub(crate) groups: BTreeMap<u64, Activity>,
+    pub(crate) groups: HashMap<u64, Activity>,
     /// The activity of everything that may change a word.
     pub(crate) all: Activity,
     /// Whether threads that do not run a PE may change words.
@@ -127,8 +127,8 @@ impl Snapshot {
         Some(self.calls.len() - 1)
     }
 
-    pub(crate) fn pending_groups(&self) -> BTreeSet<u64> {
-        self.calls.iter().map(|call| call.wait.group).collect()
+    pub(crate) fn pending_groups(&self) -> Vec<u64> {
+        distinct(self.calls.iter().map(|call| call.wait.group).collect())
     }
 
     pub(crate) fn waiting(&self, pe: Rank) -> Option<&WaitingPe> {
@@ -174,9 +174,9 @@ impl Snapshot {
         call.members.iter().all(can_do_nothing) && !(all_have_begun && call.is_open)
     }
 
-    /// Returns the stuck PEs: all waiting PEs, except those whose waits a PE outside of the set may
-    /// end.
-    pub(crate) fn stuck(&self) -> BTreeSet<Rank> {
+    /// Returns the stuck PEs, by rank: all waiting PEs, except those whose waits a PE outside of the
+    /// set may end.
+    pub(crate) fn stuck(&self) -> Vec<Rank> {
         let mut stuck: Vec<bool> = self.pes().map(|pe| self.waiting(pe).is_some()).collect();
         loop {
             let calls: Vec<bool> =
@@ -196,26 +196,30 @@ impl Snapshot {
     }
 
     /// Returns how much has happened so far in everything that may end the waits of these PEs.
-    pub(crate) fn activity(&self, stuck: &BTreeSet<Rank>) -> Activity {
+    pub(crate) fn activity(&self, stuck: &[Rank]) -> Activity {
         if stuck.iter().any(|pe| self.is_for_word(*pe)) {
             return self.all;
         }
         let groups = stuck.iter().filter_map(|pe| Some(self.call(*pe)?.0.group));
-        let groups: BTreeSet<u64> = groups.collect();
+        let groups = distinct(groups.collect());
         let activities = groups.iter().filter_map(|group| self.groups.get(group));
         activities.fold(Activity::default(), |sum, activity| sum.and(*activity))
     }
 
     /// Returns the PEs that might end the waits of these PEs: the members of their calls, or all
     /// PEs if one waits for a word. `None` stands for an unknown PE.
-    pub(crate) fn depends_on(&self, stuck: &BTreeSet<Rank>) -> Vec<Option<Rank>> {
-        let calls = stuck.iter().map(|pe| self.waiting(*pe).and_then(|waiting| waiting.call));
-        let calls: BTreeSet<Option<usize>> = calls.collect();
-        let of_call = |call: Option<usize>| match call {
-            Some(call) => self.calls[call].members.iter().map(|member| member.pe).collect(),
-            None => self.pes().map(Some).collect::<Vec<_>>(),
-        };
-        calls.into_iter().flat_map(of_call).collect()
+    pub(crate) fn depends_on(&self, stuck: &[Rank]) -> Vec<Option<Rank>> {
+        let mut is_stuck = vec![false; self.calls.len()];
+        for call in stuck.iter().filter_map(|pe| self.waiting(*pe)?.call) {
+            is_stuck[call] = true;
+        }
+        let calls = self.calls.iter().zip(is_stuck).filter(|(_, is_stuck)| *is_stuck);
+        let members = calls.flat_map(|(call, _)| &call.members);
+        let mut pes: Vec<Option<Rank>> = members.map(|member| member.pe).collect();
+        if stuck.iter().any(|pe| self.is_for_word(*pe)) {
+            pes.extend(self.pes().map(Some));
+        }
+        pes
     }
 
     /// Returns a PE that waits in a call, and a PE that has finished without making this call.
@@ -227,4 +231,11 @@ impl Snapshot {
         let finished: Vec<Option<Rank>> = self.calls.iter().map(finished).collect();
         self.pes().find_map(|pe| Some((pe, finished[self.waiting(pe)?.call?]?)))
     }
+}
+
+/// Returns the numbers in ascending order, each once.
+fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }

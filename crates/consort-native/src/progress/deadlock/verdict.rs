@@ -6,8 +6,6 @@
 //! The third snapshot shows whether the other PE has polled several times since the second, and
 //! therefore has seen the message.
 
-use std::collections::BTreeSet;
-
 use consort_fabric::Rank;
 
 use super::snapshot::{Activity, PeStatus, Snapshot};
@@ -65,7 +63,7 @@ impl Suspects {
 /// Returns whether all PEs on which the stuck PEs depend have polled for their messages several
 /// times since they had these `beats`, or have finished. Members that have not begun their calls
 /// are stuck; members that have begun them wait or have finished.
-fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
+fn have_polled(now: &Snapshot, stuck: &[Rank], beats: &[u64]) -> bool {
     let has_polled = |pe: Rank| match now.statuses[pe.index()] {
         PeStatus::Finished => true,
         PeStatus::Waits(waiting) => {
@@ -78,7 +76,7 @@ fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
 }
 
 /// Returns why these stuck PEs wait forever.
-fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
+fn verdict(now: &Snapshot, stuck: &[Rank]) -> Option<Verdict> {
     if let Some(&waiting) = stuck.iter().find(|pe| now.is_for_word(**pe)) {
         let other = stuck.iter().copied().find(|pe| *pe != waiting);
         return Some(Verdict::NobodyLeft { waiting, other });
