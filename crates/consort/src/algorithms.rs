@@ -1,6 +1,6 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use consort_collectives::{
     Algorithm, Description, Parameter, PlanError, Setting, candidates, describe, estimate_ns,
@@ -36,7 +36,7 @@ pub struct Algorithms {
     /// The program's own algorithms.
     own: Own,
     /// The placement of PEs on caches, by number of PEs.
-    caches: Mutex<BTreeMap<u32, Nodes>>,
+    caches: Mutex<Vec<(u32, Nodes)>>,
     identity: Found<Identity>,
 }
 
@@ -279,11 +279,13 @@ impl Algorithms {
 
     /// Returns the placement on last-level caches of PEs that share memory.
     fn caches(&self, pes: u32) -> Nodes {
-        *self
-            .caches
-            .lock()
-            .entry(pes)
-            .or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
+        let mut caches = self.caches.lock();
+        if let Some((_, known)) = caches.iter().find(|(of, _)| *of == pes) {
+            return *known;
+        }
+        let nodes = Nodes::of(&self.of_all.caches_of(pes as usize));
+        caches.push((pes, nodes));
+        nodes
     }
 
     /// Returns the model of `pes` PEs.

@@ -2,13 +2,13 @@
 //! in all of them, and the cores that each may use.
 
 use std::{
-    collections::BTreeMap,
     env,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
     io::Read as _,
 };
 
+use consort_fabric::Collective;
 use consort_machine::affinity::{self, CpuId};
 
 use super::JobBuilder;
@@ -63,8 +63,9 @@ impl JobBuilder {
     /// Returns the settings that decide how PEs call, and how their memory is laid out.
     pub(super) fn settings(&self, algorithms: &Algorithms) -> [Setting; 8] {
         let wisdom = self.wisdom.content(algorithms, self.arrival);
-        let forced: BTreeMap<String, String> =
-            self.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
+        let last_of = |what| self.forced.iter().rfind(|(forced, _)| *forced == what);
+        let forced = Collective::EVERY.into_iter().filter_map(last_of);
+        let forced: Vec<String> = forced.map(|(what, by)| format!("{what} by {by}")).collect();
         let own = algorithms.shown_own();
         let online = self.online.map_or(0, f64::to_bits);
         [

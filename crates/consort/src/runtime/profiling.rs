@@ -11,7 +11,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     future::Future,
     io,
     os::unix::process::parent_id,
@@ -59,7 +59,7 @@ const LONGEST_BETWEEN_WRITES_NS: u64 = 100_000_000;
 pub(crate) struct Profiler {
     job: Arc<ProfiledJob>,
     process: ProcessToken,
-    pes: Mutex<BTreeMap<Rank, Arc<PeProfiler>>>,
+    pes: Mutex<Vec<Arc<PeProfiler>>>,
 }
 
 /// The job, for the profiles of its PEs.
@@ -135,16 +135,19 @@ impl Profiler {
     pub(crate) fn of_pe(&self, endpoint: &Endpoint) -> Arc<PeProfiler> {
         let rank = endpoint.rank_in_world();
         let mut pes = self.pes.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(pes.entry(rank).or_insert_with(|| {
-            let Config { name, names_places, .. } = endpoint.job().config();
-            Arc::new(PeProfiler {
-                job: Arc::clone(&self.job),
-                name: name.clone(),
-                names_sites: *names_places,
-                rank,
-                calls: Mutex::default(),
-            })
-        }))
+        if let Some(known) = pes.iter().find(|pe| pe.rank == rank) {
+            return Arc::clone(known);
+        }
+        let Config { name, names_places, .. } = endpoint.job().config();
+        let pe = Arc::new(PeProfiler {
+            job: Arc::clone(&self.job),
+            name: name.clone(),
+            names_sites: *names_places,
+            rank,
+            calls: Mutex::default(),
+        });
+        pes.push(Arc::clone(&pe));
+        pe
     }
 }
 
@@ -153,7 +156,7 @@ impl Drop for Profiler {
         if !self.process.is_current() {
             return; // the calls belong to the parent of this forked child
         }
-        for pe in self.pes.get_mut().unwrap_or_else(PoisonError::into_inner).values() {
+        for pe in self.pes.get_mut().unwrap_or_else(PoisonError::into_inner) {
             pe.write(&mut pe.calls(), Some(now_ns()));
         }
     }
@@ -196,8 +199,8 @@ pub(crate) struct PeProfiler {
 #[derive(Debug, Default)]
 struct Calls {
     kinds: Vec<Kind>,
-    /// The calls by kind and by the address of their site.
-    rows: BTreeMap<(usize, usize), Row>,
+    /// The rows in the order of their keys.
+    rows: Vec<Row>,
     /// When the last call ended.
     until_ns: u64,
     waits: Waits,
@@ -222,11 +225,19 @@ struct Event {
 /// The calls of one kind from one site.
 #[derive(Debug)]
 struct Row {
+    kind: usize,
     site: Site,
     count: u64,
     ns: u64,
     waiting_ns: u64,
     longest_ns: u64,
+}
+
+impl Row {
+    /// Returns the kind of the calls, and the address of their site.
+    fn key(&self) -> (usize, usize) {
+        (self.kind, std::ptr::from_ref(self.site).addr())
+    }
 }
 
 /// The times of one call.
@@ -266,8 +277,12 @@ impl PeProfiler {
     /// Adds a call. Writes the profile if it is time for that.
     fn note(&self, kind: usize, site: Site, times: Times, waits: Option<(Waits, Duration)>) {
         let mut calls = self.calls();
-        let new = || Row { site, count: 0, ns: 0, waiting_ns: 0, longest_ns: 0 };
-        let row = calls.rows.entry((kind, std::ptr::from_ref(site).addr())).or_insert_with(new);
+        let new = Row { kind, site, count: 0, ns: 0, waiting_ns: 0, longest_ns: 0 };
+        let at = calls.rows.binary_search_by_key(&new.key(), Row::key).unwrap_or_else(|at| {
+            calls.rows.insert(at, new);
+            at
+        });
+        let row = &mut calls.rows[at];
         let ns = times.ns();
         row.count += 1;
         row.ns += ns;
@@ -345,9 +360,9 @@ impl PeProfiler {
     /// Returns the profile of the calls so far.
     fn profile(&self, calls: &Calls, ended_ns: Option<u64>) -> PeProfile {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let of_row = |(&(kind, _), row): (&(usize, usize), &Row)| {
+        let of_row = |row: &Row| {
+            let Row { kind, site, count, ns, waiting_ns, longest_ns } = *row;
             let Kind { name, call, candidate, origin } = calls.kinds[kind].clone();
-            let Row { site, count, ns, waiting_ns, longest_ns } = *row;
             let (site, algorithm) = (self.place(site), candidate);
             CallProfile {
                 name,

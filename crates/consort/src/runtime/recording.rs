@@ -7,7 +7,6 @@
 
 use std::{
     cell::Cell,
-    collections::BTreeMap,
     future::Future,
     path::PathBuf,
     pin::Pin,
@@ -33,7 +32,7 @@ const RECORD: &str = "CONSORT_RECORD";
 pub(crate) struct Recorder {
     path: PathBuf,
     process: ProcessToken,
-    counts: Mutex<BTreeMap<Query, Arc<AtomicU64>>>,
+    counts: Mutex<Vec<(Query, Arc<AtomicU64>)>>,
 }
 
 impl Recorder {
@@ -53,8 +52,14 @@ impl Recorder {
     /// Returns a plan for `call` that counts the calls made by it.
     pub(crate) fn counted(&self, call: &CallSpec, ready: Arc<dyn Ready>) -> Arc<dyn Ready> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = counts.entry(Mix::recorded_as(&call.query())).or_default();
-        Arc::new(Counted { ready, calls: Arc::clone(calls) })
+        let query = Mix::recorded_as(&call.query());
+        let known = counts.iter().find(|(known, _)| *known == query);
+        let calls = known.map(|(_, calls)| Arc::clone(calls)).unwrap_or_else(|| {
+            let calls = Arc::default();
+            counts.push((query, Arc::clone(&calls)));
+            calls
+        });
+        Arc::new(Counted { ready, calls })
     }
 }
 

@@ -24,11 +24,11 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Candidate, Query};
+use consort_fabric::{CallSpec, Candidate};
 use consort_tuner::{Entry, online::Refinement};
 
 use super::plans::Ready;
@@ -117,18 +117,19 @@ impl Refinements {
         self.era.get() == era
     }
 
-    /// Returns the results so far, by query. If several kinds of calls have the same query, because
+    /// Returns the results so far, one for each query. If several kinds of calls have the same query, because
     /// wisdom does not record where they differ (such as the root), it returns the fastest.
     pub(crate) fn found(&self) -> Vec<Entry> {
-        let mut found: BTreeMap<Query, Entry> = BTreeMap::new();
+        let mut found: Vec<Entry> = Vec::new();
         for (call, kind) in &*self.kinds.borrow() {
             let Some(entry) = kind.refinement.found(call) else { continue };
-            let known = found.get(&entry.query).map(|known| known.median_ns);
-            if known.is_none_or(|known_ns| entry.median_ns < known_ns) {
-                found.insert(entry.query, entry);
+            match found.iter_mut().find(|known| known.query == entry.query) {
+                None => found.push(entry),
+                Some(known) if entry.median_ns < known.median_ns => *known = entry,
+                Some(_) => {}
             }
         }
-        found.into_values().collect()
+        found
     }
 
     /// Makes cached plans expire before the call after number `until`.

@@ -1,9 +1,6 @@
 //! The states of the teams that a PE has formed.
 
-use std::{
-    cell::{Cell, OnceCell, RefCell},
-    collections::BTreeMap,
-};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use consort_fabric::Rank;
 use consort_native::Group;
@@ -18,10 +15,13 @@ pub(crate) struct Teams {
     count: Cell<usize>,
     /// The numbers of states whose teams are freed.
     spare: RefCell<Vec<usize>>,
-    /// The numbers of the states for messages, by the world ranks of the sender and the receiver,
-    /// one of which is this PE.
-    messages: RefCell<BTreeMap<(Rank, Rank), usize>>,
+    /// The numbers of the states for messages, in the order of the world ranks of the sender and
+    /// the receiver, one of which is this PE.
+    messages: RefCell<Vec<(Pair, usize)>>,
 }
+
+/// The sender and the receiver of messages.
+type Pair = (Rank, Rank);
 
 #[derive(Default)]
 struct Node {
@@ -50,12 +50,18 @@ impl Teams {
     /// Returns the number of the state for messages from one PE to another, if this PE has joined
     /// their team.
     pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<usize> {
-        self.messages.borrow().get(&(from, to)).copied()
+        let messages = self.messages.borrow();
+        let at = messages.binary_search_by_key(&(from, to), |(pair, _)| *pair).ok()?;
+        Some(messages[at].1)
     }
 
     /// Stores the number of the state for messages from one PE to another.
-    pub(crate) fn keep_messages(&self, pair: (Rank, Rank), number: usize) {
-        self.messages.borrow_mut().insert(pair, number);
+    pub(crate) fn keep_messages(&self, pair: Pair, number: usize) {
+        let mut messages = self.messages.borrow_mut();
+        match messages.binary_search_by_key(&pair, |(pair, _)| *pair) {
+            Ok(at) => messages[at].1 = number,
+            Err(at) => messages.insert(at, (pair, number)),
+        }
     }
 
     /// Returns whether there are states for messages.
@@ -66,8 +72,8 @@ impl Teams {
     /// Returns the states for messages that PE `from` sends.
     pub(crate) fn messages_of(&self, from: Rank) -> Vec<&State> {
         let messages = self.messages.borrow();
-        let sent = messages.range((from, Rank(0))..=(from, Rank(u32::MAX)));
-        sent.filter_map(|(_, &number)| self.state(number)).collect()
+        let sent = messages.iter().filter(|((sender, _), _)| *sender == from);
+        sent.filter_map(|(_, number)| self.state(*number)).collect()
     }
 
     /// Returns the state of this number, if there is one.
@@ -88,7 +94,7 @@ impl Teams {
     /// Makes the state of a freed team available to other teams.
     pub(crate) fn spare(&self, state: &State) {
         self.spare.borrow_mut().push(state.number());
-        self.messages.borrow_mut().retain(|_, number| *number != state.number());
+        self.messages.borrow_mut().retain(|(_, number)| *number != state.number());
     }
 
     /// Returns all states, including those of freed teams.

@@ -15,7 +15,6 @@
 #![expect(clippy::disallowed_types, reason = "file times")]
 
 use std::{
-    collections::BTreeMap,
     error::Error as _,
     fs::{self, File},
     io, mem,
@@ -68,7 +67,7 @@ struct Read {
     /// The warnings about it that have not been printed.
     warnings: Vec<String>,
     /// The compiled wisdom, by team size.
-    tables: BTreeMap<u32, Arc<Table>>,
+    tables: Vec<(u32, Arc<Table>)>,
 }
 
 impl Read {
@@ -80,13 +79,23 @@ impl Read {
         }
         mem::take(&mut self.warnings)
     }
+
+    /// Returns the compiled wisdom for teams of `pes` PEs.
+    fn table(&self, pes: u32) -> Option<Arc<Table>> {
+        let (_, table) = self.tables.iter().find(|(of, _)| *of == pes)?;
+        Some(Arc::clone(table))
+    }
 }
 
-/// The files that were read, and the job for which they were read. Valgrind reports the contents of
-/// a static `HashMap` as lost, because its pointer leads into the middle of its memory.
-type Files = BTreeMap<(PathBuf, Arrival, Fabric, String), Read>;
+/// A file, and the job for which it was read.
+type Key = (PathBuf, Arrival, Fabric, String);
 
-static FILES: Mutex<Files> = Mutex::new(BTreeMap::new());
+static FILES: Mutex<Vec<(Key, Read)>> = Mutex::new(Vec::new());
+
+/// Returns what was read from a file.
+fn find<'f>(files: &'f mut [(Key, Read)], file: &Key) -> Option<&'f mut Read> {
+    files.iter_mut().find(|(known, _)| known == file).map(|(_, read)| read)
+}
 
 impl Source {
     /// Returns the file for these algorithms, and how it was named; `None` if there is none.
@@ -189,16 +198,20 @@ impl Source {
         let file = (path.clone(), arrival, algorithms.fabric(), algorithms.shown_own());
         let known = || {
             let mut files = FILES.lock();
-            let read = files.get_mut(&file).filter(|read| read.stamp == stamp)?;
+            let read = find(&mut files, &file).filter(|read| read.stamp == stamp)?;
             let warnings = read.take_warnings(by);
-            Some((read.content.clone(), read.tables.get(&pes).cloned(), warnings))
+            Some((read.content.clone(), read.table(pes), warnings))
         };
         // Forks wait for the lock, so release it while files are read, tables are built, and a
         // subscriber handles warnings.
         let (content, table, warnings) = known().unwrap_or_else(|| {
             let mut read = read(algorithms, &path, stamp, arrival);
             let (warnings, content) = (read.take_warnings(by), read.content.clone());
-            FILES.lock().insert(file.clone(), read);
+            let mut files = FILES.lock();
+            match find(&mut files, &file) {
+                Some(known) => *known = read,
+                None => files.push((file.clone(), read)),
+            }
             (content, None, warnings)
         });
         if let Err(message) = &content
@@ -215,8 +228,10 @@ impl Source {
         }
         let table = Arc::new(Table::new(&wisdom, algorithms, pes, algorithms.cores()));
         let mut files = FILES.lock();
-        if let Some(read) = files.get_mut(&file).filter(|read| read.stamp == stamp) {
-            read.tables.insert(pes, Arc::clone(&table));
+        if let Some(read) = find(&mut files, &file).filter(|read| read.stamp == stamp)
+            && read.table(pes).is_none()
+        {
+            read.tables.push((pes, Arc::clone(&table)));
         }
         Ok(Some(table))
     }
@@ -248,7 +263,7 @@ fn read(
         }
         Err(message) => warnings.push(format!("wisdom is not used: {message}")),
     }
-    Read { stamp, content, warnings, tables: BTreeMap::new() }
+    Read { stamp, content, warnings, tables: Vec::new() }
 }
 
 /// Excludes other writers of the wisdom at `path`, in this process or another. `None` if the
