@@ -236,8 +236,16 @@ impl Link {
 
     /// Sends a packet to a process, at the next flush at the latest.
     pub(super) fn send(&mut self, to: u32, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
+        if let Some(begin) = self.begin_packet(to, packet) {
+            data(&mut self.outboxes[to as usize]);
+            self.end_packet(to, begin);
+        }
+    }
+
+    /// Queues a packet without its data, and returns where the packet begins.
+    fn begin_packet(&mut self, to: u32, packet: &Packet) -> Option<usize> {
         if self.is_closing {
-            return; // all have ended, and need nothing more
+            return None; // all have ended, and need nothing more
         }
         if let Some(subject) = Subject::of(packet) {
             self.traffic.count_sent(subject);
@@ -246,7 +254,13 @@ impl Link {
         if outbox.is_empty() {
             self.unsent.push(to);
         }
-        packet::append(outbox, packet, data);
+        Some(packet::begin(outbox, packet))
+    }
+
+    /// Ends a packet when its data is in the queue.
+    fn end_packet(&mut self, to: u32, begin: usize) {
+        let outbox = &mut self.outboxes[to as usize];
+        packet::end(outbox, begin);
         if outbox.len() >= FULL {
             self.send_frame(to);
         }

@@ -278,12 +278,16 @@ fields! {
     }
 }
 
-/// Appends a packet to a frame. `data` writes the packet's data.
-pub(super) fn append(frame: &mut Vec<u64>, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
+/// Begins a packet at the end of a frame, and returns its index. The packet's data follows.
+pub(super) fn begin(frame: &mut Vec<u64>, packet: &Packet) -> usize {
     let begin = frame.len();
     frame.push(0);
     packet.write(frame);
-    data(frame);
+    begin
+}
+
+/// Ends the packet that begins at an index, with all words after it.
+pub(super) fn end(frame: &mut [u64], begin: usize) {
     frame[begin] = (frame.len() - begin) as u64;
 }
 
@@ -372,7 +376,9 @@ mod tests {
     fn packets_are_taken_as_they_were_appended() {
         let mut frame = Vec::new();
         for (count, packet) in some().iter().enumerate() {
-            append(&mut frame, packet, |data| data.extend(0..count as u64));
+            let at = begin(&mut frame, packet);
+            frame.extend(0..count as u64);
+            end(&mut frame, at);
         }
         let mut rest = &frame[..];
         for (count, packet) in some().iter().enumerate() {
@@ -387,7 +393,8 @@ mod tests {
     fn malformed_packet_is_refused() {
         for packet in some() {
             let mut frame = Vec::new();
-            append(&mut frame, &packet, |_| ());
+            let at = begin(&mut frame, &packet);
+            end(&mut frame, at);
             for end in 0..frame.len() {
                 assert_eq!(take(&mut &frame[..end]), None, "{packet:?}");
             }
