@@ -4,14 +4,11 @@
 //! schedule of a PE, with the barriers around it, determines the PE's actions in a call. One
 //! protocol runs all schedules of a type, so equal schedules on every PE mean equal calls.
 
-use std::{
-    any::type_name,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use consort_fabric::{CallSpec, Candidate, Capabilities, Rank};
 
-use crate::{Algorithm, PlanError, Setting, Visitor, algorithm::schedule, visit};
+use crate::{Setting, registry::erased};
 
 /// The largest teams whose schedules are compared: the time is proportional to all schedules.
 const MOST_PES: u32 = 32;
@@ -28,42 +25,15 @@ pub fn fingerprint(
     if call.pes > MOST_PES {
         return None;
     }
+    let algorithm = erased(call.collective, &candidate.algorithm).ok()?;
+    let mut hasher = DefaultHasher::new();
+    (algorithm.schedule_type)().hash(&mut hasher);
+    (algorithm.direction, algorithm.root_access_is_unordered).hash(&mut hasher);
     let setting = Setting::of(*call, capabilities);
-    let print = FingerprintVisitor(&setting, candidate);
-    visit(call.collective, &candidate.algorithm, print).ok()?.ok()
-}
-
-struct FingerprintVisitor<'p>(&'p Setting, &'p Candidate);
-
-impl Visitor for FingerprintVisitor<'_> {
-    type Output = Result<u64, PlanError>;
-
-    fn visit<A: Algorithm>(self) -> Result<u64, PlanError> {
-        let Self(setting, candidate) = self;
-        let mut hasher = SharedHasher::default();
-        (type_name::<A::Schedule>(), A::DIRECTION, A::ROOT_ACCESS_IS_UNORDERED).hash(&mut hasher);
-        for rank in (0..setting.call.pes).map(Rank) {
-            let schedule = schedule::<A>(&setting.at(rank), candidate)?;
-            (A::steps(&schedule), A::synchronizes(&schedule)).hash(&mut hasher);
-            schedule.hash(&mut hasher);
-        }
-        Ok(hasher.finish())
+    for rank in (0..call.pes).map(Rank) {
+        (algorithm.hash)(&setting.at(rank), candidate, &mut hasher).ok()?;
     }
-}
-
-/// The standard library's hasher, compiled into one function that the code of all schedules calls.
-#[derive(Default)]
-struct SharedHasher(DefaultHasher);
-
-impl Hasher for SharedHasher {
-    #[inline(never)]
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.finish()
-    }
+    Some(hasher.finish())
 }
 
 #[cfg(test)]

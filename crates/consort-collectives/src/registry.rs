@@ -1,9 +1,14 @@
 //! Finding an algorithm by its name.
 
+use std::{
+    any::type_name,
+    hash::{Hash, Hasher},
+};
+
 use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
-    Algorithm, Description, Parameter, PlanError, Setting, Visitor, algorithm::schedule,
+    Algorithm, Description, Direction, Parameter, PlanError, Setting, Visitor, algorithm::schedule,
     all_gather, all_reduce, all_to_all, barrier, broadcast, compose::default_candidate, gather,
     reduce, reduce_scatter, scan, scatter,
 };
@@ -53,19 +58,62 @@ pub fn visit<V: Visitor>(
     })
 }
 
+/// An algorithm whose type is erased, for everything that needs no fabric.
+pub(crate) struct ErasedAlgorithm {
+    pub(crate) description: Description,
+    pub(crate) direction: Direction,
+    pub(crate) root_access_is_unordered: bool,
+    /// Returns the name of the schedule's type.
+    pub(crate) schedule_type: fn() -> &'static str,
+    /// Passes all of one PE's schedule to a hasher.
+    pub(crate) hash: fn(&Setting, &Candidate, &mut dyn Hasher) -> Result<(), PlanError>,
+    check: fn(&Setting, &Candidate) -> Result<(), PlanError>,
+    cost_ns: fn(&Query, &Candidate, &MachineModel) -> f64,
+}
+
+impl ErasedAlgorithm {
+    const fn of<A: Algorithm>() -> Self {
+        Self {
+            description: A::DESCRIPTION,
+            direction: A::DIRECTION,
+            root_access_is_unordered: A::ROOT_ACCESS_IS_UNORDERED,
+            schedule_type: type_name::<A::Schedule>,
+            hash: |setting, candidate, mut hasher| {
+                let schedule = schedule::<A>(setting, candidate)?;
+                (A::steps(&schedule), A::synchronizes(&schedule)).hash(&mut hasher);
+                schedule.hash(&mut hasher);
+                Ok(())
+            },
+            check: check_of::<A>,
+            cost_ns: A::cost_ns,
+        }
+    }
+}
+
+/// Returns an algorithm with its type erased.
+///
+/// # Errors
+/// If there is no algorithm of that name.
+pub(crate) fn erased(
+    collective: Collective,
+    name: &str,
+) -> Result<&'static ErasedAlgorithm, PlanError> {
+    struct EraseVisitor;
+    impl Visitor for EraseVisitor {
+        type Output = &'static ErasedAlgorithm;
+        fn visit<A: Algorithm>(self) -> &'static ErasedAlgorithm {
+            const { &ErasedAlgorithm::of::<A>() }
+        }
+    }
+    visit(collective, name, EraseVisitor)
+}
+
 /// Returns the name and the parameters of an algorithm.
 ///
 /// # Errors
 /// If there is no algorithm of that name.
 pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanError> {
-    struct DescribeVisitor;
-    impl Visitor for DescribeVisitor {
-        type Output = Description;
-        fn visit<A: Algorithm>(self) -> Description {
-            A::DESCRIPTION
-        }
-    }
-    visit(collective, name, DescribeVisitor)
+    Ok(erased(collective, name)?.description)
 }
 
 /// Returns the revision of every algorithm, by collective and name.
@@ -80,14 +128,7 @@ pub fn revisions() -> impl Iterator<Item = (Collective, &'static str, u32)> {
 /// # Errors
 /// If it has none, or there is no such candidate.
 pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
-    struct CheckVisitor<'q>(&'q Setting, &'q Candidate);
-    impl Visitor for CheckVisitor<'_> {
-        type Output = Result<(), PlanError>;
-        fn visit<A: Algorithm>(self) -> Result<(), PlanError> {
-            check_of::<A>(self.0, self.1)
-        }
-    }
-    visit(setting.call.collective, &candidate.algorithm, CheckVisitor(setting, candidate))?
+    (erased(setting.call.collective, &candidate.algorithm)?.check)(setting, candidate)
 }
 
 /// Checks that a candidate of algorithm `A`, in the registry or not, has a schedule for a setting.
@@ -159,15 +200,8 @@ pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
 /// Returns the model's estimate of a candidate, in nanoseconds; infinite for an unknown one.
 #[must_use]
 pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-    struct CostVisitor<'q>(&'q Query, &'q Candidate, &'q MachineModel);
-    impl Visitor for CostVisitor<'_> {
-        type Output = f64;
-        fn visit<A: Algorithm>(self) -> f64 {
-            A::cost_ns(self.0, self.1, self.2)
-        }
-    }
-    visit(query.collective, &candidate.algorithm, CostVisitor(query, candidate, model))
-        .unwrap_or(f64::INFINITY)
+    let algorithm = erased(query.collective, &candidate.algorithm);
+    algorithm.map_or(f64::INFINITY, |algorithm| (algorithm.cost_ns)(query, candidate, model))
 }
 
 #[cfg(test)]
