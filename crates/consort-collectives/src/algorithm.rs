@@ -65,9 +65,9 @@ impl Description {
             return Err(self.unknown(part.to_string()));
         }
         let known = |name: &String| self.parameters.iter().any(|known| known.name == name);
-        match candidate.parameters.keys().find(|name| !known(name)) {
+        match candidate.parameters().iter().find(|(name, _)| !known(name)) {
             None => Ok(()),
-            Some(name) => Err(self.unknown(name.clone())),
+            Some((name, _)) => Err(self.unknown(name.clone())),
         }
     }
 

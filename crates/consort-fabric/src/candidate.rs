@@ -3,7 +3,7 @@
 //! It is plain data. The tuner searches candidates without knowing any algorithm; the registry of
 //! algorithms turns a candidate into a plan.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 /// An algorithm and its parameters, by name: `knomial(radix=4)`. An algorithm composed of others
 /// also names those: `two_level(flat,rabenseifner,knomial(radix=4))`.
@@ -11,8 +11,8 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 pub struct Candidate {
     /// The algorithm's name in its collective's folder.
     pub algorithm: String,
-    /// Parameter names and values; units are part of the name.
-    pub parameters: BTreeMap<String, u64>,
+    /// Sorted by name.
+    parameters: Vec<(String, u64)>,
     /// The algorithms of its parts, if they are chosen.
     pub parts: Vec<Candidate>,
 }
@@ -25,10 +25,13 @@ impl Candidate {
         Self { algorithm: algorithm.to_owned(), parameters, parts }
     }
 
-    /// Adds a parameter.
+    /// Sets a parameter. Units are part of its name.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: u64) -> Self {
-        self.parameters.insert(parameter.to_owned(), value);
+        match self.find(parameter) {
+            Ok(at) => self.parameters[at].1 = value,
+            Err(at) => self.parameters.insert(at, (parameter.to_owned(), value)),
+        }
         self
     }
 
@@ -42,7 +45,18 @@ impl Candidate {
     /// Returns the value of a parameter, if it is given.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<u64> {
-        self.parameters.get(name).copied()
+        self.find(name).ok().map(|at| self.parameters[at].1)
+    }
+
+    /// Returns the names and the values of the parameters, sorted by name.
+    #[must_use]
+    pub fn parameters(&self) -> &[(String, u64)] {
+        &self.parameters
+    }
+
+    /// Returns the index of a parameter, or the index at which it would be.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.parameters.binary_search_by(|(known, _)| known.as_str().cmp(name))
     }
 
     /// Returns the algorithm with its parts, but without its own parameters.
@@ -54,7 +68,7 @@ impl Candidate {
     /// Returns a short form for tables: `shared(chunk=64K)` for `shared(chunk_bytes=65536)`.
     #[must_use]
     pub fn brief(&self) -> String {
-        let parameter = |(name, &value): (&String, &u64)| match name.strip_suffix(BYTES) {
+        let parameter = |&(ref name, value): &(String, u64)| match name.strip_suffix(BYTES) {
             Some(name) if value >= 1 << 20 && value % (1 << 20) == 0 => {
                 format!("{name}={}M", value >> 20)
             }

@@ -144,13 +144,11 @@ fn row_number(query: &Query) -> usize {
     (query.collective as usize) << 6 | modes << 2 | operator << 1 | usize::from(query.symmetric)
 }
 
-/// Returns the size of a candidate in bytes. Its parameters are in one node of a tree.
+/// Returns the size of a candidate in bytes.
 fn candidate_bytes(candidate: &Candidate) -> usize {
-    const NODE_PLACES: usize = 11;
-    let names: usize = candidate.parameters.keys().map(String::capacity).sum();
-    let node = NODE_PLACES * size_of::<(String, u64)>() + size_of::<(usize, u32)>();
-    let nodes = candidate.parameters.len().div_ceil(NODE_PLACES);
-    size_of::<Candidate>() + candidate.algorithm.capacity() + names + nodes * node
+    let parameters = candidate.parameters();
+    let names: usize = parameters.iter().map(|(name, _)| name.capacity()).sum();
+    size_of::<Candidate>() + candidate.algorithm.capacity() + names + size_of_val(parameters)
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl RunSettings {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
                 Figure {
                     algorithm: served.map(|served| served.named()),
-                    params: served.map(|served| served.parameters.clone()),
+                    params: served.map(|served| served.parameters().iter().cloned().collect()),
                     sync: Some(query.sync.to_string()),
                     waiting,
                     chosen: candidate.is_none(),

@@ -185,7 +185,7 @@ impl Simulated {
         let figure = Figure {
             fabric: format!("sim:{}", conditions.machine.name).into(),
             algorithm: Some(candidate.named()),
-            params: Some(candidate.parameters.clone()),
+            params: Some(candidate.parameters().iter().cloned().collect()),
             sync: Some(query.sync.to_string()),
             bytes: Some(self.program.bytes()).filter(|&bytes| bytes > 0),
             placement: format!("pinned:0-{}", query.pes - 1),

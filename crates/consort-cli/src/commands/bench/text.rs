@@ -180,9 +180,11 @@ pub(super) fn name(figure: &Figure) -> String {
         return peer.clone();
     }
     let algorithm = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
-    let parameters = figure.params.clone().unwrap_or_default();
+    let parameters = figure.params.iter().flatten();
+    let named = Candidate::new(&algorithm);
+    let candidate = parameters.fold(named, |named, (name, value)| named.with(name, *value));
     let star = if figure.chosen { " *" } else { "" };
-    format!("{}{star}", Candidate { parameters, ..Candidate::new(&algorithm) })
+    format!("{candidate}{star}")
 }
 
 fn notes(page: &mut Page, run: &RunSettings, figures: &[&Figure]) {

@@ -27,14 +27,15 @@ fn forcing_an_unknown_candidate_fails() {
             let wrong = one_each(collective).into_iter().flat_map(|one| {
                 let other = (force(one.clone().with("colour", 8)), "no parameter `colour`".into());
                 let name = &one.algorithm;
-                let of_parameter = |parameter: &String| {
-                    let mut without = one.clone();
-                    without.parameters.remove(parameter);
+                let of_parameter = |(parameter, _): &(String, u64)| {
+                    let others = one.parameters().iter().filter(|(name, _)| name != parameter);
+                    let new = one.parts.iter().cloned().fold(Candidate::new(name), Candidate::of);
+                    let without = others.fold(new, |new, (name, value)| new.with(name, *value));
                     let expected = format!("{name} needs {parameter} from ");
                     [without, one.clone().with(parameter, u64::MAX)]
                         .map(|wrong| (force(wrong), expected.clone()))
                 };
-                let wrong: Vec<_> = one.parameters.keys().flat_map(of_parameter).collect();
+                let wrong: Vec<_> = one.parameters().iter().flat_map(of_parameter).collect();
                 wrong.into_iter().chain([other])
             });
             let wrong: Vec<_> = wrong.collect();

@@ -102,8 +102,10 @@ pub(super) fn candidates(
 fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
     let having = || tried.iter().filter(|(candidate, _)| candidate.parameter(parameter).is_some());
     if having().next().is_none() {
-        let mut known: Vec<&str> =
-            tried.iter().flat_map(|(one, _)| one.parameters.keys().map(String::as_str)).collect();
+        let mut known: Vec<&str> = tried
+            .iter()
+            .flat_map(|(one, _)| one.parameters().iter().map(|(name, _)| name.as_str()))
+            .collect();
         known.sort_unstable();
         known.dedup();
         let known = match known.is_empty() {
