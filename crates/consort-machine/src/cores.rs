@@ -1,33 +1,41 @@
 //! Tracks which processors the jobs of this process use, so that a new job takes free ones.
 
-use std::collections::BTreeMap;
-
 use super::{affinity::CpuId, fork_safe::Mutex, topology::Topology};
 
-/// The number of PEs on each processor, summed over all jobs of this process.
-static USED: Mutex<BTreeMap<CpuId, u32>> = Mutex::new(BTreeMap::new());
+/// The number of PEs on each processor, by its number, summed over all jobs of this process.
+/// Processors after the last one are not used.
+static USED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Returns the number of PEs on a processor, to be changed.
+fn pes_on(used: &mut Vec<u32>, CpuId(cpu): CpuId) -> &mut u32 {
+    let index = cpu as usize;
+    if used.len() <= index {
+        used.resize(index + 1, 0);
+    }
+    &mut used[index]
+}
 
 /// Chooses a processor for each of `pes` PEs. `used` is the number of other jobs' PEs on each.
 pub(super) fn choose(
     topology: &Topology,
     pes: usize,
     first: Option<CpuId>,
-    used: &BTreeMap<CpuId, u32>,
+    used: &[u32],
 ) -> Option<Vec<CpuId>> {
     let order = topology.placement_order(pes, first)?;
     let mut free: Vec<_> = order.into_iter().map(|cpu| (cpu, topology.siblings(cpu))).collect();
-    let mut busy = used.clone();
+    let mut busy = used.to_vec();
     let mut chosen = Vec::with_capacity(pes);
     for _ in 0..pes {
-        let pes_on = |cpu: &CpuId| busy.get(cpu).copied().unwrap_or(0);
+        let known = |cpu: &CpuId| busy.get(cpu.0 as usize).copied().unwrap_or(0);
         let least = (0..free.len()).min_by_key(|&index| {
             let (cpu, siblings) = free[index];
             let is_later = chosen.is_empty() && Some(cpu) != first;
             // Of equally busy processors the first one wins, so that near processors stay together.
-            (is_later, siblings.iter().map(pes_on).sum::<u32>(), pes_on(&cpu))
+            (is_later, siblings.iter().map(known).sum::<u32>(), known(&cpu))
         });
         let (cpu, _) = free.remove(least?);
-        *busy.entry(cpu).or_default() += 1;
+        *pes_on(&mut busy, cpu) += 1;
         chosen.push(cpu);
     }
     Some(chosen)
@@ -47,7 +55,7 @@ impl Cores {
         let mut used = USED.lock();
         let cpus = choose(topology, pes, first, &used)?;
         for cpu in &cpus {
-            *used.entry(*cpu).or_default() += 1;
+            *pes_on(&mut used, *cpu) += 1;
         }
         Some(Self(cpus))
     }
@@ -63,11 +71,8 @@ impl Drop for Cores {
     fn drop(&mut self) {
         let mut used = USED.lock();
         for cpu in &self.0 {
-            if let Some(pes) = used.get_mut(cpu) {
-                *pes -= 1;
-            }
+            *pes_on(&mut used, *cpu) -= 1;
         }
-        used.retain(|_, pes| *pes > 0);
     }
 }
 

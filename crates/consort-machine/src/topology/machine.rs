@@ -1,6 +1,6 @@
 //! The topology of this machine, and the part of it that this process may use.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use super::{
     quota::{self, Quota},
@@ -102,7 +102,10 @@ impl Topology {
     }
 
     fn distinct(&self, of: impl Fn(&Cpu) -> u32) -> usize {
-        self.cpus.iter().map(of).collect::<BTreeSet<u32>>().len()
+        let mut all: Vec<u32> = self.cpus.iter().map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
     }
 
     /// Returns the processor time that the cgroups grant, in cores: the tightest quota of the

@@ -7,10 +7,7 @@
 
 use super::{machine::Topology, sysfs::Cpu};
 use crate::affinity::CpuId;
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::cmp::Reverse;
 
 /// The position of a processor: package, node, and lowest processor of its last-level cache.
 type CpuPosition = [u32; 3];
@@ -48,26 +45,29 @@ impl Topology {
 
 /// Returns all allowed processors in the order of use. On its core, `first` is the first thread.
 fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
-    let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
+    let is_allowed = |cpu: &CpuId| topology.allowed().binary_search(cpu).is_ok();
     let cpus: Vec<(&Cpu, CpuPosition)> = topology
         .cpus()
         .iter()
-        .filter(|cpu| allowed.contains(&cpu.id))
+        .filter(|cpu| is_allowed(&cpu.id))
         .map(|cpu| (cpu, place(topology, cpu)))
         .collect();
-    let mut cores: BTreeMap<&[u32], BTreeSet<CpuId>> = BTreeMap::new();
-    for (cpu, place) in &cpus {
-        for depth in 1..=place.len() {
-            cores.entry(&place[..depth]).or_default().insert(cpu.core());
-        }
-    }
+    let mut cores: Vec<_> = cpus.iter().map(|(cpu, place)| (*place, cpu.core())).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    // The cores of a package, node or cache are next to each other.
+    let count = |part: &[u32]| {
+        let before = |(place, _): &(CpuPosition, CpuId)| place[..part.len()] < *part;
+        let within = |(place, _): &(CpuPosition, CpuId)| place[..part.len()] <= *part;
+        cores.partition_point(within) - cores.partition_point(before)
+    };
     let rank = |(cpu, place): &(&Cpu, CpuPosition)| {
         let turn = |id: &CpuId| (Some(*id) != first, *id);
         let earlier = cpu.siblings.iter().filter(|sibling| turn(sibling) < turn(&cpu.id));
-        let thread = earlier.filter(|sibling| allowed.contains(sibling)).count();
+        let thread = earlier.filter(|sibling| is_allowed(sibling)).count();
         let path = [1, 2, 3].map(|depth| {
             let part = &place[..depth];
-            (Reverse(cores[part].len()), part[depth - 1])
+            (Reverse(count(part)), part[depth - 1])
         });
         (thread, path, cpu.core(), cpu.id)
     };

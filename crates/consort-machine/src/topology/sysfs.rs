@@ -72,7 +72,7 @@ pub(super) fn read(root: &Path, allowed: &[CpuId]) -> (Vec<Cpu>, Vec<Cache>) {
         cpus.push(cpu(&folder, id));
         read_caches(&folder, id, &mut caches);
     }
-    caches.sort_by(|a, b| (a.level, a.kind, &a.cpus).cmp(&(b.level, b.kind, &b.cpus)));
+    caches.sort_unstable_by(|a, b| (a.level, a.kind, &a.cpus).cmp(&(b.level, b.kind, &b.cpus)));
     (cpus, caches)
 }
 

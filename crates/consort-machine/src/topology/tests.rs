@@ -92,7 +92,7 @@ fn pes_fill_caches_in_blocks() {
 fn the_sibling_of_a_given_processor_comes_late() {
     let topology = two_sockets().allow(&[0, 1, 2, 3, 4, 5, 6, 7]);
     let cpus = |pes, first: Option<u32>, busy: &[u32]| {
-        let used = busy.iter().map(|cpu| (CpuId(*cpu), 1)).collect();
+        let used: Vec<u32> = (0..8).map(|cpu| u32::from(busy.contains(&cpu))).collect();
         let cpus = choose(&topology, pes, first.map(CpuId), &used).unwrap();
         cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>()
     };
