@@ -11,8 +11,8 @@ use crate::{
 /// Returns the candidates for `query` that satisfy `able`, with their estimates, the most promising
 /// first. They include the combination of the best of each part. Candidates with equal estimates
 /// are ordered by name.
-pub fn ranked<C: Catalog + ?Sized>(
-    catalog: &C,
+pub fn ranked(
+    catalog: &dyn Catalog,
     query: &Query,
     able: impl Fn(&Candidate) -> bool,
 ) -> Vec<(Candidate, f64)> {
@@ -21,7 +21,7 @@ pub fn ranked<C: Catalog + ?Sized>(
         (candidate, estimate_ns)
     };
     let sort = |ranked: &mut Vec<(Candidate, f64)>| {
-        ranked.sort_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
+        ranked.sort_unstable_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
     };
     let candidates = catalog.candidates(query).into_iter();
     let mut ranked: Vec<_> = candidates.filter(|one| able(one)).map(estimate).collect();
@@ -36,8 +36,8 @@ pub fn ranked<C: Catalog + ?Sized>(
 
 /// Returns the model's choice among the candidates that satisfy `able`, as an entry; `None` if
 /// there are none.
-pub(crate) fn estimated<C: Catalog + ?Sized>(
-    catalog: &C,
+pub(crate) fn estimated(
+    catalog: &dyn Catalog,
     query: &Query,
     able: impl Fn(&Candidate) -> bool,
 ) -> Option<Entry> {
@@ -63,8 +63,8 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
 
 /// Returns the distinct candidates at `query`, in order. Of several candidates that are the same
 /// algorithm, it returns the first.
-pub fn distinct<'c, C: Catalog + ?Sized>(
-    catalog: &'c C,
+pub fn distinct<'c>(
+    catalog: &'c dyn Catalog,
     query: &'c Query,
     candidates: impl IntoIterator<Item = Candidate> + 'c,
 ) -> impl Iterator<Item = Candidate> + 'c {
@@ -76,12 +76,7 @@ pub fn distinct<'c, C: Catalog + ?Sized>(
 }
 
 /// Returns whether two candidates are the same algorithm at `query`.
-pub fn same<C: Catalog + ?Sized>(
-    catalog: &C,
-    query: &Query,
-    one: &Candidate,
-    other: &Candidate,
-) -> bool {
+pub fn same(catalog: &dyn Catalog, query: &Query, one: &Candidate, other: &Candidate) -> bool {
     let print = |candidate| catalog.fingerprint(query, candidate);
     one == other || print(one).is_some_and(|own| print(other) == Some(own))
 }

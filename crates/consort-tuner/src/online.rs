@@ -221,7 +221,7 @@ impl Refinement {
         let rounds = (0..self.phase.blocks() / 2).map(|round| (of(2 * round), of(2 * round + 1)));
         let rounds: Vec<(f64, f64)> = rounds.collect();
         let middle = |mut times: Vec<f64>| {
-            times.sort_by(f64::total_cmp);
+            times.sort_unstable_by(f64::total_cmp);
             times[times.len() / 2]
         };
         let own_ns = middle(rounds.iter().map(|&(own, _)| own).collect());

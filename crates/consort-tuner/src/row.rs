@@ -37,12 +37,7 @@ impl Wisdom {
     /// entry was measured in the query's modes, returns an entry that was measured in the nearest
     /// modes. If there is no such entry either, returns an estimate for the query's modes.
     #[must_use]
-    pub fn answer<C: Catalog + ?Sized>(
-        &self,
-        catalog: &C,
-        query: &Query,
-        cores: usize,
-    ) -> Option<&Entry> {
+    pub fn answer(&self, catalog: &dyn Catalog, query: &Query, cores: usize) -> Option<&Entry> {
         let query = canonical(query);
         let mut spans = spans(self, catalog, &query, cores).into_iter();
         let span = spans.find(|span| (span.first_bytes..=span.last_bytes).contains(&query.bytes));
@@ -62,9 +57,9 @@ impl Wisdom {
 
 /// Returns the spans of the entries that are used for `query`, ascending and disjoint. There may be
 /// none.
-pub(crate) fn spans<'a, C: Catalog + ?Sized>(
+pub(crate) fn spans<'a>(
     wisdom: &'a Wisdom,
-    catalog: &C,
+    catalog: &dyn Catalog,
     query: &Query,
     cores: usize,
 ) -> Vec<EntrySpan<'a>> {
@@ -84,11 +79,7 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
 
 /// Returns the sizes at which the row of `query` has open entries. An open entry serves its own query
 /// only, because a choice that has won nothing says nothing about others.
-fn open_points<'a, C: Catalog + ?Sized>(
-    wisdom: &'a Wisdom,
-    catalog: &C,
-    query: &Query,
-) -> Vec<EntrySpan<'a>> {
+fn open_points<'a>(wisdom: &'a Wisdom, catalog: &dyn Catalog, query: &Query) -> Vec<EntrySpan<'a>> {
     let row = row_of(query);
     let is_point = |entry: &&Entry| {
         entry.confidence == Confidence::Open
@@ -140,11 +131,7 @@ fn fill<'a>(spans: &mut Vec<EntrySpan<'a>>, more: Vec<EntrySpan<'a>>) {
 }
 
 /// Returns the spans of the entries of a row for calls like `query`.
-fn spans_of<'a, C: Catalog + ?Sized>(
-    entries: &[&'a Entry],
-    catalog: &C,
-    query: &Query,
-) -> Vec<EntrySpan<'a>> {
+fn spans_of<'a>(entries: &[&'a Entry], catalog: &dyn Catalog, query: &Query) -> Vec<EntrySpan<'a>> {
     let mut spans: Vec<EntrySpan<'a>> = Vec::new();
     for &entry in entries {
         let Some((first, last)) = served(catalog, query, entry) else { continue };
@@ -207,7 +194,7 @@ fn nearest_row<'a>(
 
 /// Returns the sizes within reach of `entry` that its choice can serve for `query`'s team; `None`
 /// if it cannot serve even the size of the entry there.
-fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
+fn served(catalog: &dyn Catalog, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
     let serves = |bytes| catalog.serves(&CallSpec::from(&Query { bytes, ..*query }), &entry.choice);
     let own = entry.query.bytes;
     if !serves(own) {

@@ -50,10 +50,10 @@ impl<'a> Measurements<'a> {
 }
 
 /// Selects among the candidates of a catalogue.
-#[derive(Clone, Copy, Debug)]
-pub struct Selector<'a, C: ?Sized> {
+#[derive(Clone, Copy)]
+pub struct Selector<'a> {
     /// The candidates, and the model that estimates them.
-    pub catalog: &'a C,
+    pub catalog: &'a dyn Catalog,
     /// The measurements of them.
     pub measured: Measurements<'a>,
     /// The candidate that the program forces, if any.
@@ -88,10 +88,10 @@ pub struct Selection<'a> {
     pub measured_pes: Vec<u32>,
 }
 
-impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
+impl<'a> Selector<'a> {
     /// Creates a selector among the candidates of `catalog`, by these measurements.
     #[must_use]
-    pub const fn new(catalog: &'a C, measured: Measurements<'a>) -> Self {
+    pub const fn new(catalog: &'a dyn Catalog, measured: Measurements<'a>) -> Self {
         Self { catalog, measured, forced: None }
     }
 

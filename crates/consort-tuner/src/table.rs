@@ -42,7 +42,7 @@ pub struct Table {
 impl Table {
     /// Compiles the entries of `wisdom` for teams of `pes` PEs on `cores` usable cores.
     #[must_use]
-    pub fn new<C: Catalog + ?Sized>(wisdom: &Wisdom, catalog: &C, pes: u32, cores: usize) -> Self {
+    pub fn new(wisdom: &Wisdom, catalog: &dyn Catalog, pes: u32, cores: usize) -> Self {
         // Entries in other modes may serve modes without entries.
         let in_one_mode =
             |entry: &Entry| Query { pes, sync: SyncModes::STRICT, ..row_of(&entry.query) };

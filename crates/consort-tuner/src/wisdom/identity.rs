@@ -23,7 +23,7 @@ impl Identity {
     /// Creates the identity of wisdom that is measured on `machine` with this version and the
     /// algorithms of `catalog`.
     #[must_use]
-    pub fn new<C: Catalog + ?Sized>(machine: &str, catalog: &C) -> Self {
+    pub fn new(machine: &str, catalog: &dyn Catalog) -> Self {
         Self {
             machine: machine.to_owned(),
             library: env!("CARGO_PKG_VERSION").to_owned(),

@@ -11,7 +11,7 @@ use consort_collectives::{
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
-use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measurements, Selector, Table};
+use consort_tuner::{Arrival, ChosenBy, Entry, Measurements, Selector, Table};
 
 use super::{making::Outside, profiling::Profiler, recording::Recorder, wisdom::Source};
 use crate::{Result, algorithms::Algorithms};
@@ -191,7 +191,7 @@ impl Choices {
         Self::selected(&self.selector(call.collective, may_be_own), call)
     }
 
-    fn selected(selector: &Selector<'_, Algorithms>, call: &CallSpec) -> (Candidate, ChosenBy) {
+    fn selected(selector: &Selector<'_>, call: &CallSpec) -> (Candidate, ChosenBy) {
         let selected = selector.select(call);
         // If no candidate can serve the call, creating the plan of this one returns the error.
         let none = || (Candidate::new("direct"), ChosenBy::Model);
@@ -206,7 +206,7 @@ impl Choices {
     }
 
     /// Selects among all algorithms, or only those of the library.
-    fn selector(&self, collective: Collective, may_be_own: bool) -> Selector<'_, Algorithms> {
+    fn selector(&self, collective: Collective, may_be_own: bool) -> Selector<'_> {
         let catalog = if may_be_own { self.algorithms } else { self.algorithms.without_own() };
         let measured = self.wisdom.as_deref().map_or(Measurements::Nothing, Measurements::Table);
         let forced = self.forced.get(&collective);
