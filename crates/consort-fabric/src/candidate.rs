@@ -204,6 +204,16 @@ mod tests {
             assert!(bad.parse::<Candidate>().is_err(), "{bad:?}");
         }
     }
+
+    #[test]
+    fn parameters_are_sorted_and_the_last_value_counts() {
+        let candidate = Candidate::new("pipelined").with("radix", 2).with("chunk_bytes", 4096);
+        let candidate = candidate.with("radix", 4);
+        let parameters = [("chunk_bytes".to_owned(), 4096), ("radix".to_owned(), 4)];
+        assert_eq!(candidate.parameters(), parameters);
+        assert_eq!((candidate.parameter("radix"), candidate.parameter("k")), (Some(4), None));
+    }
+
     #[test]
     fn a_brief_candidate_is_read_back_too() {
         for (text, brief) in [
