@@ -1,7 +1,5 @@
 //! The model's choice: candidates ranked by their estimates, and equivalent candidates.
 
-use std::collections::BTreeSet;
-
 use consort_fabric::{Candidate, Query};
 
 use crate::{
@@ -68,9 +66,12 @@ pub fn distinct<'c>(
     query: &'c Query,
     candidates: impl IntoIterator<Item = Candidate> + 'c,
 ) -> impl Iterator<Item = Candidate> + 'c {
-    let mut seen = BTreeSet::new();
+    let mut seen: Vec<u64> = Vec::new();
     let is_new = move |candidate: &Candidate| {
-        catalog.fingerprint(query, candidate).is_none_or(|print| seen.insert(print))
+        let Some(print) = catalog.fingerprint(query, candidate) else { return true };
+        let is_new = !seen.contains(&print);
+        seen.push(print);
+        is_new
     };
     candidates.into_iter().filter(is_new)
 }

@@ -148,7 +148,7 @@ impl Refinement {
         let others = (0..self.candidates.len()).filter(|&index| index != self.incumbent);
         let ratio = |index: usize| Some((index, self.took_ns[index]? / self.call_ns));
         let mut tried: Vec<(usize, f64)> = others.filter_map(ratio).collect();
-        tried.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        tried.sort_unstable_by(|(a, one), (b, other)| one.total_cmp(other).then(a.cmp(b)));
         let mut tried = tried.into_iter();
         let second = tried.next();
         let near = tried.filter(|(_, ratio)| *ratio < NEAR).take(MOST_CONTENDERS);

@@ -125,8 +125,10 @@ fn fill<'a>(spans: &mut Vec<EntrySpan<'a>>, more: Vec<EntrySpan<'a>>) {
         if first_bytes <= new.last_bytes {
             parts.push(EntrySpan { first_bytes, ..new });
         }
-        spans.extend(parts);
-        spans.sort_by_key(|span| span.first_bytes);
+        for part in parts {
+            let at = spans.partition_point(|span| span.first_bytes < part.first_bytes);
+            spans.insert(at, part);
+        }
     }
 }
 

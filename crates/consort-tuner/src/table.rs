@@ -8,7 +8,7 @@
 //! takes 16 bytes. Candidates, and the other data that tuning kept for each choice, are stored
 //! separately, each once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use consort_fabric::{Candidate, Query, SyncModes};
 
@@ -48,8 +48,8 @@ impl Table {
             |entry: &Entry| Query { pes, sync: SyncModes::STRICT, ..row_of(&entry.query) };
         let in_every_mode =
             |row: Query| SyncModes::every().map(move |sync| canonical(&Query { sync, ..row }));
-        let rows: BTreeSet<Query> = wisdom.entries().map(in_one_mode).collect();
-        let mut rows: Vec<Query> = rows.into_iter().flat_map(in_every_mode).collect();
+        let rows = wisdom.entries().map(in_one_mode);
+        let mut rows: Vec<Query> = rows.flat_map(in_every_mode).collect();
         rows.sort_unstable_by_key(row_number);
         rows.dedup();
         let mut indices = BTreeMap::new();

@@ -13,13 +13,16 @@ pub struct Revisions(BTreeMap<String, u32>);
 impl Revisions {
     /// Creates the revisions of these algorithms.
     pub fn of<N: AsRef<str>>(all: impl IntoIterator<Item = (Collective, N, u32)>) -> Self {
-        let mut revisions = BTreeMap::new();
-        for (collective, algorithm, revision) in all {
+        all.into_iter().fold(Self::default(), |revisions, (collective, algorithm, revision)| {
             let algorithm = algorithm.as_ref();
-            revisions.insert(format!("{collective} {algorithm}"), revision);
-            *revisions.entry(algorithm.to_owned()).or_default() += revision;
-        }
-        Self(revisions)
+            revisions.and_to_sum(algorithm, revision).and(collective, algorithm, revision)
+        })
+    }
+
+    /// Adds a revision to the sum for an algorithm's name alone.
+    fn and_to_sum(mut self, algorithm: &str, revision: u32) -> Self {
+        *self.0.entry(algorithm.to_owned()).or_default() += revision;
+        self
     }
 
     /// Adds one more algorithm, which is not a part of others.
