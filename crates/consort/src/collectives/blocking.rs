@@ -1,6 +1,6 @@
 //! The ways in which a blocking call takes its data: slices, one slice in place, symmetric memory.
 
-use std::panic::Location;
+use std::{ops::Range, panic::Location};
 
 use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands, Site};
@@ -15,8 +15,19 @@ use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::
 
 /// Below this many bytes, a combination in place copies: short messages are copied anyway.
 const SHORT_BYTES: usize = 32 << 10;
-/// The most bytes that a combination in place copies at a time.
+/// The most bytes of elements that a combination copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
+
+/// Returns the number of elements of a piece.
+fn piece_len<T>() -> usize {
+    PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1)
+}
+
+/// Returns the ranges of pieces of `piece` elements in `len` elements. Empty data is one empty
+/// piece, so that the call is made.
+fn pieces(len: usize, piece: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len.max(1)).step_by(piece).map(move |first| first..len.min(first.saturating_add(piece)))
+}
 
 impl Team {
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
@@ -41,7 +52,8 @@ impl Team {
         self.run::<N, T>(verb, len, false, combination, (source, target), None, site)
     }
 
-    /// Makes a call as [`Team::on_slices`], whose partial results are wider than the elements.
+    /// Makes a call as [`Team::on_slices`], whose partial results are wider than the elements: by a
+    /// call for each piece, so that the wide copies stay small.
     #[cold]
     fn on_widened<N, T: Pod>(
         &self,
@@ -51,9 +63,20 @@ impl Team {
         target: &mut [T],
         site: Site,
     ) -> Result<()> {
-        let (source, mut long) = (widening.widen(source), Widening::blank::<T>(target.len()));
-        self.on_slices::<N, f32>(verb, widening.combination(), &source, &mut long, site)?;
-        widening.narrow(&long, target);
+        let is_whole = verb.collective == Collective::ReduceScatter;
+        let len = if is_whole { source.len().max(1) } else { piece_len::<T>() };
+        for piece in pieces(source.len(), len) {
+            // A PE without a result may have a target of any length.
+            let received = if is_whole {
+                0..target.len()
+            } else {
+                piece.start.min(target.len())..piece.end.min(target.len())
+            };
+            let (source, target) = (widening.widen(&source[piece]), &mut target[received]);
+            let mut long = Widening::blank::<T>(target.len());
+            self.on_slices::<N, f32>(verb, widening.combination(), &source, &mut long, site)?;
+            widening.narrow(&long, target);
+        }
         Ok(())
     }
 
@@ -85,9 +108,12 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         if let Some(widening) = Widening::of(self, &verb, combination) {
-            let mut long = widening.widen(data);
-            self.combine_in_place::<N, f32>(verb, widening.combination(), &mut long, site)?;
-            widening.narrow(&long, data);
+            for piece in pieces(data.len(), piece_len::<T>()) {
+                let piece = &mut data[piece];
+                let mut long = widening.widen(piece);
+                self.combine_in_place::<N, f32>(verb, widening.combination(), &mut long, site)?;
+                widening.narrow(&long, piece);
+            }
             return Ok(());
         }
         if size_of_val(data) < SHORT_BYTES {
@@ -116,12 +142,9 @@ impl Team {
         data: &mut [T],
         site: Site,
     ) -> Result<()> {
-        let len = PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1);
         let mut copy = Vec::new();
-        // Empty data is one empty piece: the call is made.
-        for first in (0..data.len().max(1)).step_by(len) {
-            let end = data.len().min(first.saturating_add(len));
-            let piece = &mut data[first..end];
+        for piece in pieces(data.len(), piece_len::<T>()) {
+            let piece = &mut data[piece];
             if verb.root.is_some() && !verb.is_root(self) {
                 self.on_slices::<N, T>(verb, combination, piece, &mut [], site)?;
                 continue; // this PE receives nothing

@@ -229,6 +229,33 @@ fn sums_of_short_floats_are_rounded_once() {
     }
 }
 
+/// A long call copies its elements in pieces. Each element differs from its neighbours.
+#[test]
+fn long_short_floats_are_combined_in_pieces() {
+    const LEN: usize = 600_001;
+    on(Job::threads(3), |world| {
+        let of = |index: usize, sum: usize| bf16::from_f32((index % 64 * sum) as f32);
+        let all = |sum: usize| (0..LEN).map(|index| of(index, sum)).collect::<Vec<_>>();
+        let rank = world.rank().index();
+        let (mine, root) = (all(1), Rank(1));
+        let mut data = mine.clone();
+        world.in_place(&mut data).all_reduce(Sum)?;
+        assert!(data == all(3));
+        world.slices(&mine, &mut data).scan(Sum)?;
+        assert!(data == all(rank + 1));
+        world.slices(&mine, &mut data).exclusive_scan(Sum)?;
+        // PE 0 gets no result: it keeps that of the scan.
+        assert!(data == all(rank.max(1)));
+        let mut at_root = vec![bf16::ZERO; if rank == 1 { LEN } else { 5 }];
+        world.slices(&mine, &mut at_root).reduce(Sum, root)?;
+        assert!(at_root == if rank == 1 { all(3) } else { vec![bf16::ZERO; 5] });
+        let (blocks, mut block) = (all(1), vec![bf16::ZERO; LEN / 3]);
+        world.slices(&blocks[..LEN / 3 * 3], &mut block).reduce_scatter(Sum)?;
+        assert!(block == all(3)[LEN / 3 * rank..][..LEN / 3]);
+        Ok(())
+    });
+}
+
 /// Checks for each algorithm that all PEs get the same bits, and get them again, although the order
 /// of the sums matters.
 fn repeats<T: Pod>(
