@@ -174,6 +174,18 @@ impl<T> SharedData<T> {
         Ok(unsafe { self.execute(FRAME.get(), closure) })
     }
 
+    /// Executes a request of the calling thread that was made for the backlog, after the requests
+    /// that are already there.
+    ///
+    /// # Safety
+    /// As [`execute_words`].
+    pub(crate) unsafe fn execute_request_here(&self, request: (u64, u64)) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.catch_up(FRAME.get()) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { execute_words(self, request, FRAME.get()) };
+    }
+
     /// Refuses a closure of the calling thread that would wait for itself.
     ///
     /// # Panics

@@ -1,13 +1,15 @@
 //! Data and the scheme that executes closures on it.
 
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
+
 use std::ptr;
 
 use consort_machine::{Machine, at_once, block_on};
 
 use crate::{
-    closure::{ClosureCall, SharedData, frame},
+    closure::{ClosureCall, SharedData, frame, refuse},
     delegation::Scheme,
-    detached::{Pending, backlog_request, detached, submitted},
+    detached::{Pending, backlog_request, detached, execute_detached_here, submitted},
     machine::MACHINE,
     threads::PerThread,
 };
@@ -42,9 +44,23 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         }
     }
 
+    /// Has a closure executed, by this thread or another, and returns its result.
     #[inline]
     #[track_caller]
     pub(crate) fn apply<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
+        self.shared.refuse_circular_wait();
+        // SAFETY: the scheme executes nothing else meanwhile.
+        let section = |closure| unsafe { self.shared.execute_here(closure) };
+        match self.scheme_state.scheme.in_place(closure, section) {
+            Ok(Ok(result)) => result,
+            Ok(Err(closure)) => refuse(closure),
+            Err(closure) => self.apply_by_request(closure),
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn apply_by_request<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
         let call = ClosureCall::new(closure);
         self.request(call.request::<T>());
         call.finish()
@@ -58,10 +74,15 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         let Ok(_) = block_on(scheme.apply(&MACHINE, local, &self.shared, operation, argument));
     }
 
+    #[inline]
     #[track_caller]
     pub(crate) fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
         self.shared.refuse_circular_wait();
-        self.push(detached(closure));
+        // SAFETY: the scheme executes nothing else meanwhile.
+        let section = |closure| unsafe { execute_detached_here(&self.shared, closure) };
+        if let Err(closure) = self.scheme_state.scheme.in_place_if_free(closure, section) {
+            self.push_to_backlog(detached(closure));
+        }
     }
 
     #[track_caller]
@@ -75,8 +96,17 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         pending
     }
 
+    /// Has a request of the backlog executed, without waiting for it if possible.
+    pub(crate) fn push(&self, request: (u64, u64)) {
+        // SAFETY: the scheme executes nothing else meanwhile.
+        let section = |request| unsafe { self.shared.execute_request_here(request) };
+        if let Err(request) = self.scheme_state.scheme.in_place_if_free(request, section) {
+            self.push_to_backlog(request);
+        }
+    }
+
     /// Adds a request to the backlog, and ensures that it is executed.
-    pub(crate) fn push(&self, (operation, argument): (u64, u64)) {
+    fn push_to_backlog(&self, (operation, argument): (u64, u64)) {
         Machine::thread(&MACHINE); // before the push, because it panics if no number is free
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {

@@ -1,12 +1,9 @@
 //! Data that threads use through closures. One thread at a time executes them.
 
-#![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
-
 use std::{fmt, sync::atomic::Ordering::Relaxed};
 
 use crate::{
     batch::Batch,
-    closure::refuse,
     data::DelegatedData,
     delegation::{Locked, Serverless},
     detached::Pending,
@@ -90,28 +87,23 @@ impl<T, S: Serverless> Delegate<T, S> {
     #[inline]
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        self.data.shared.refuse_circular_wait();
-        // SAFETY: the scheme executes nothing else meanwhile.
-        let section = |closure| unsafe { self.data.shared.execute_here(closure) };
-        match self.data.scheme_state.scheme.in_place(closure, section) {
-            Ok(Ok(result)) => result,
-            Ok(Err(closure)) => refuse(closure),
-            Err(closure) => self.data.apply(closure),
-        }
+        self.data.apply(closure)
     }
 
     /// Executes `closure` with the data, possibly after this call has returned. The closures of a
     /// thread, detached or not, are executed in the order of its calls. So [`apply`](Self::apply)
     /// waits for all closures that its thread has detached.
     ///
-    /// If no other detached closure is pending, or if thousands are pending, the call waits, and
-    /// executes closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure
-    /// panics, no thread is notified, but the data is poisoned if it is
-    /// [`poisoning`](Self::poisoning). If the data is poisoned, the closure is dropped.
+    /// Under a lock that is free, the call executes the closure itself. Otherwise, if no other
+    /// detached closure is pending, or if thousands are pending, the call waits, and executes
+    /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics, no
+    /// thread is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If the
+    /// data is poisoned, the closure is dropped.
     ///
     /// # Panics
     /// When the caller is itself a closure on this data, or when such a closure waits for the
     /// caller.
+    #[inline]
     #[track_caller]
     pub fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
         self.data.detach(closure);

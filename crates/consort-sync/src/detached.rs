@@ -13,7 +13,7 @@ use std::{
 use consort_machine::{ProcessToken, discard};
 use oneshot::{RecvError, TryRecvError};
 
-use crate::closure::{Frame, POISONED, SharedData, words};
+use crate::closure::{Frame, POISONED, SharedData, frame, words};
 
 /// The panic message in a forked child that has no server.
 pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
@@ -45,6 +45,7 @@ pub(crate) fn backlog_request<T>(above: *const Frame) -> (u64, u64) {
 ///
 /// # Safety
 /// No other thread uses the data of `shared`.
+#[inline]
 unsafe fn execute_or_drop<T, R>(
     shared: &SharedData<T>,
     closure: impl FnOnce(&mut T) -> R,
@@ -75,10 +76,41 @@ unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
     // SAFETY: guaranteed by the caller.
     let closure = unsafe { Box::from_raw(closure.cast::<F>()) };
     // SAFETY: guaranteed by the caller.
+    unsafe { execute_and_discard(shared, closure, above) };
+}
+
+/// Executes a closure within a frame, or drops it there if the data is poisoned. Drops the payload
+/// if the closure panics.
+///
+/// # Safety
+/// No other thread uses the data of `shared`.
+#[inline]
+unsafe fn execute_and_discard<T>(
+    shared: &SharedData<T>,
+    closure: impl FnOnce(&mut T),
+    above: *const Frame,
+) {
+    // SAFETY: guaranteed by the caller.
     if let Err(payload) = unsafe { execute_or_drop(shared, closure, above) } {
         // SAFETY: guaranteed by the caller.
         unsafe { shared.discard(above, payload) };
     }
+}
+
+/// Executes a closure that the calling thread detaches, after the closures of the backlog.
+///
+/// # Safety
+/// No other thread uses the data of `shared`.
+#[inline]
+pub(crate) unsafe fn execute_detached_here<T>(
+    shared: &SharedData<T>,
+    closure: impl FnOnce(&mut T),
+) {
+    let above = frame();
+    // SAFETY: guaranteed by the caller.
+    unsafe { shared.catch_up(above) };
+    // SAFETY: guaranteed by the caller.
+    unsafe { execute_and_discard(shared, closure, above) };
 }
 
 /// Returns a request for a backlog. It must be executed once, while everything that the closure

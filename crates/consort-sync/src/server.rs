@@ -1,4 +1,4 @@
-//! Data that a dedicated thread uses on behalf of all others.
+//! Data that a dedicated thread uses on behalf of all others, if that is faster than a lock.
 
 use std::{
     fmt, io,
@@ -14,15 +14,21 @@ use consort_machine::{
 use crate::{
     batch::Batch,
     data::DelegatedData,
-    delegation::{MpServer, ServerScheme},
+    delegation::{FallbackServer, ServerScheme},
     detached::{NO_SERVER, Pending},
     machine::MACHINE,
 };
 
 /// Data that a dedicated thread, the server, uses for all others: it executes their closures.
 ///
-/// The data stays in the server's cache. This is fast if many threads use the data often. The
-/// server needs its own core.
+/// The data stays in the server's cache. This is fast if many threads use the data often, and the
+/// server has its own core. Otherwise a lock is faster, and the default scheme
+/// ([`FallbackServer`]) uses one: the server measures both ways from time to time, and a thread that
+/// has waited for a late server executes its closure itself. With [`MpServer`] and [`ShmServer`]
+/// only the server's thread executes closures.
+///
+/// [`MpServer`]: crate::delegation::MpServer
+/// [`ShmServer`]: crate::delegation::ShmServer
 ///
 /// ```
 /// use consort_sync::Server;
@@ -36,7 +42,7 @@ use crate::{
 /// assert_eq!(counter.into_inner(), 4);
 /// # Ok::<_, std::io::Error>(())
 /// ```
-pub struct Server<T: Send + 'static, S: ServerScheme + Send + Sync + 'static = MpServer>
+pub struct Server<T: Send + 'static, S: ServerScheme + Send + Sync + 'static = FallbackServer>
 where
     S::Local: Send,
 {
@@ -47,12 +53,12 @@ where
 }
 
 impl<T: Send + 'static> Server<T> {
-    /// Starts a server with the default scheme, which uses messages.
+    /// Starts a server with the default scheme, which falls back to a lock.
     ///
     /// # Errors
-    /// When the system cannot start a thread, or too many threads use messages.
+    /// When the system cannot start a thread, or too many threads use locks with messages.
     pub fn start(data: T) -> io::Result<Self> {
-        Self::with(MpServer::new(), data)
+        Self::with(FallbackServer::new(), data)
     }
 }
 
@@ -123,20 +129,19 @@ where
         self.data()
     }
 
-    /// Executes `closure` with the data, on the server's thread, and returns its result.
+    /// Executes `closure` with the data, and returns its result. The server's thread executes it, or
+    /// with the default scheme possibly the caller or another thread that waits for the server.
     ///
     /// # Panics
     /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server
     /// was started, because the child has no server.
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        let data = self.served();
-        data.shared.refuse_circular_wait();
-        data.apply(closure)
+        self.served().apply(closure)
     }
 
-    /// Like [`Delegate::detach`](crate::Delegate::detach). The caller waits only while thousands of
-    /// closures are pending.
+    /// Like [`Delegate::detach`](crate::Delegate::detach). The caller neither executes the closure
+    /// nor waits, unless thousands of closures are pending.
     ///
     /// # Panics
     /// As [`Delegate::detach`](crate::Delegate::detach), and [`apply`](Self::apply) in a forked

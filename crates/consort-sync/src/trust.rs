@@ -6,7 +6,7 @@ use std::{cell::UnsafeCell, fmt, sync::Arc};
 
 use crate::{
     Server,
-    delegation::{MpServer, ServerScheme},
+    delegation::{FallbackServer, ServerScheme},
     detached::Pending,
 };
 
@@ -33,7 +33,7 @@ use crate::{
 /// assert_eq!(words.apply(|words| words.len()), 2);
 /// # Ok::<_, std::io::Error>(())
 /// ```
-pub struct Trust<'s, U: Send, T = (), S = MpServer>
+pub struct Trust<'s, U: Send, T = (), S = FallbackServer>
 where
     T: Send + 'static,
     S: ServerScheme<Local: Send> + Send + Sync + 'static,
@@ -78,7 +78,7 @@ where
     T: Send + 'static,
     S: ServerScheme<Local: Send> + Send + Sync + 'static,
 {
-    /// Executes `closure` with the value, on the server's thread, and returns its result.
+    /// Executes `closure` with the value, as [`Server::apply`], and returns its result.
     ///
     /// # Panics
     /// As [`Server::apply`]. Also in a closure of the same server, whatever data that uses.

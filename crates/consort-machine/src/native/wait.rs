@@ -41,12 +41,14 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     )
 }
 
-/// Like [`block_on`], for a thread whose work is to wait for others: it yields for longer before it
-/// sleeps. So it stays runnable while it has work, and the system gives it its own core instead of
-/// the core of the thread that wakes it.
+/// Like [`block_on`], for a thread whose work is to wait for others: in each wait of the future, it
+/// yields for longer before it sleeps. So it stays runnable while it has work, and the system gives
+/// it its own core instead of the core of the thread that wakes it. A wait with a limit of at least
+/// a millisecond is a rest, in which it sleeps at once.
 pub fn block_on_yielding<T>(future: impl Future<Output = T>) -> T {
-    with_thread(|state| state.budget.set(SpinBudget::new(false)));
-    block_on(future)
+    let budget = SpinBudget::new(false);
+    with_thread(|state| state.budget.set(budget));
+    executor::block_on(future, &Unwatched, || budget.polls(), Backoff::of_server)
 }
 
 /// Returns the result of a future on [`NativeMachine`](crate::NativeMachine) that does not wait.
@@ -78,18 +80,33 @@ impl Watch for Unwatched {
     }
 }
 
-/// The pauses of one wait.
+/// A wait of a server with at least this limit is a rest, in nanoseconds.
+const REST_NS: u64 = 1_000_000;
+
+/// The pauses of one call of [`block_on`], or of one wait of a server.
 #[derive(Default)]
 struct Backoff {
+    is_server: bool,
+    /// The word of the server's last wait, and when the wait ends regardless.
+    last_wait: Option<(usize, Option<u64>)>,
     yields: Option<Yields>,
     /// The sleep that the thread has announced, and the address of its word.
     announced: Option<(Sleeper<'static>, usize)>,
 }
 
 impl Backoff {
+    fn of_server() -> Self {
+        Self { is_server: true, last_wait: None, yields: None, announced: None }
+    }
+
     fn pause_as(&mut self, state: &ThreadState) -> u32 {
-        let yields = self.yields.get_or_insert_with(|| Yields::new(state.budget.get()));
         let (word, end) = state.waits_for.get();
+        let is_new = self.is_server && self.last_wait.replace((word, end)) != Some((word, end));
+        if is_new {
+            self.yields = None;
+        }
+        let rests = self.is_server && end.is_some_and(|end| end >= clock::now_ns() + REST_NS);
+        let yields = self.yields.get_or_insert_with(|| Yields::new(state.budget.get()));
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
             let left = |end: u64| Duration::from_nanos(end.saturating_sub(clock::now_ns()));
@@ -99,7 +116,7 @@ impl Backoff {
             return 1;
         }
         self.announced = None; // the wait went on to another word
-        if yields.are_over(yields.waited(), || true) {
+        if rests || yields.are_over(yields.waited(), || true) {
             self.announced = Some((announce(word), word));
             return 0;
         }
@@ -164,5 +181,34 @@ pub(super) fn wake(word: &Word) {
     let ParkingSlot { sleepers, parker } = slot(address(word));
     if sleepers.any() {
         parker.wake(Scope::Process);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of yields before a thread announces its sleep in this wait.
+    fn yields(backoff: &mut Backoff, word: usize, end: Option<u64>) -> u32 {
+        with_thread(|state| state.waits_for.set((word, end)));
+        let mut yields = 0;
+        while backoff.pause() != 0 {
+            yields += 1;
+        }
+        yields
+    }
+
+    #[test]
+    fn server_yields_in_each_wait_except_in_rests() {
+        with_thread(|state| state.budget.set(SpinBudget::new(false)));
+        let mut backoff = Backoff::of_server();
+        assert!(yields(&mut backoff, 8, None) > 0);
+        assert!(yields(&mut backoff, 16, None) > 0, "the second wait");
+        assert_eq!(yields(&mut backoff, 24, Some(clock::now_ns() + 100 * REST_NS)), 0);
+        assert!(yields(&mut backoff, 24, Some(clock::now_ns())) > 0, "a short wait");
+        with_thread(|state| state.budget.set(SpinBudget::new(false)));
+        let mut backoff = Backoff::default();
+        assert!(yields(&mut backoff, 8, None) > 0);
+        assert_eq!(yields(&mut backoff, 16, None), 0, "a wait of the same call");
     }
 }

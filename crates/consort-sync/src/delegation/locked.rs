@@ -3,11 +3,16 @@
 #![expect(unsafe_code, reason = "relies on a scheme for exclusive access")]
 
 use consort_machine::Machine;
+#[cfg(not(loom))]
+use consort_machine::at_once;
 
 use super::{Scheme, Serverless, Service};
 use crate::locks::{Handoff, RawLock};
 #[cfg(not(loom))]
-use crate::mutex::{acquire, release};
+use crate::{
+    machine::MACHINE,
+    mutex::{acquire, release},
+};
 
 /// Operations under a lock.
 #[derive(Debug)]
@@ -35,6 +40,10 @@ impl<R: RawLock> Locked<R> {
     #[must_use]
     pub const fn with(lock: R) -> Self {
         Self { lock }
+    }
+
+    pub(super) const fn lock(&self) -> &R {
+        &self.lock
     }
 }
 
@@ -67,6 +76,16 @@ unsafe impl<R: RawLock> Scheme for Locked<R> {
     #[inline(always)]
     fn in_place<I, T>(&self, input: I, section: impl FnOnce(I) -> T) -> Result<T, I> {
         let _held = Held { lock: &self.lock, token: acquire(&self.lock) };
+        Ok(section(input))
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn in_place_if_free<I, T>(&self, input: I, section: impl FnOnce(I) -> T) -> Result<T, I> {
+        let Some(token) = at_once(self.lock.try_acquire(&MACHINE)) else {
+            return Err(input);
+        };
+        let _held = Held { lock: &self.lock, token };
         Ok(section(input))
     }
 }

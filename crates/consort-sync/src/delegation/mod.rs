@@ -6,6 +6,7 @@
 //! | [`Locked`] | each thread its own | not at all: the data travels |
 //! | [`ShmServer`] | a server | over a line for each client |
 //! | [`MpServer`] | a server | by messages |
+//! | [`FallbackServer`] | a server, or each thread if that is faster | over the nodes of a queue |
 //! | [`CcSynch`] | one of the waiting threads | over the nodes of a queue |
 //! | [`HSynch`] | one of the waiting threads, group by group | over the nodes of one queue per group |
 //! | [`HybComb`] | one of the waiting threads | by messages |
@@ -18,6 +19,7 @@
 mod backlog;
 mod backoff;
 mod cc_synch;
+mod fallback_server;
 mod h_synch;
 mod hybcomb;
 mod locked;
@@ -31,6 +33,7 @@ use consort_machine::Machine;
 pub use backlog::Backlog;
 pub use backoff::Backoff;
 pub use cc_synch::CcSynch;
+pub use fallback_server::FallbackServer;
 pub use h_synch::{HSynch, MyGroup};
 pub use hybcomb::{HybComb, MyNode};
 pub use locked::Locked;
@@ -54,11 +57,12 @@ pub trait Service<M: Machine> {
 ///
 /// # Safety
 /// Consider all calls of [`Service::serve`] made by [`apply`](Self::apply) of one scheme with one
-/// service and by [`ServerScheme::run`], and all sections of [`in_place`](Self::in_place). Each
-/// ends before the next begins, and happens before it. What precedes an `apply` happens before its
-/// operation, and the operation before what follows the `apply`, unless the scheme
-/// [streams](Self::streams). The operation and argument of each `apply` are served once, before it
-/// ends; those of each `post` that returns true are served once, before the server ends.
+/// service and by [`ServerScheme::run`], and all sections of [`in_place`](Self::in_place) and
+/// [`in_place_if_free`](Self::in_place_if_free). Each ends before the next begins, and happens
+/// before it. What precedes an `apply` happens before its operation, and the operation before what
+/// follows the `apply`, unless the scheme [streams](Self::streams). The operation and argument of
+/// each `apply` are served once, before it ends; those of each `post` that returns true are served
+/// once, before the server ends.
 pub unsafe trait Scheme {
     /// The scheme's name in the literature.
     const NAME: &'static str;
@@ -111,8 +115,8 @@ pub unsafe trait Scheme {
         false
     }
 
-    /// Executes a section in place on the native machine, if each thread of the scheme executes its
-    /// own sections.
+    /// Executes a section in place on the native machine, if threads execute their own sections at
+    /// present.
     ///
     /// # Errors
     /// Returns the input if nothing was executed.
@@ -121,16 +125,27 @@ pub unsafe trait Scheme {
         let _ = section;
         Err(input)
     }
+
+    /// Like [`in_place`](Self::in_place), but only if this needs no wait.
+    ///
+    /// # Errors
+    /// Returns the input if nothing was executed.
+    #[inline(always)]
+    fn in_place_if_free<I, R>(&self, input: I, section: impl FnOnce(I) -> R) -> Result<R, I> {
+        let _ = section;
+        Err(input)
+    }
 }
 
 /// A scheme in which the threads that apply operations also execute them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scheme that works without a server",
-    note = "`MpServer` and `ShmServer` need a server: use `Server::with`"
+    note = "`FallbackServer`, `MpServer` and `ShmServer` need a server: use `Server::with`"
 )]
 pub trait Serverless: Scheme {}
 
-/// A scheme in which one thread, the server, executes the operations.
+/// A scheme in which one thread, the server, executes the operations. In [`FallbackServer`], other
+/// threads also do.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scheme with a server",
     note = "a scheme that needs no server belongs in a `Delegate`: use `Delegate::with`"
@@ -149,7 +164,7 @@ pub trait ServerScheme: Scheme {
         service: &S,
     ) -> impl Future<Output = Result<(), M::Stop>>;
 
-    /// Ends the server. Later operations would wait forever.
+    /// Ends the server. Later operations may wait forever.
     ///
     /// # Errors
     /// When a wait ends early.

@@ -13,8 +13,8 @@ use consort_sync::{
     RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard, Server, Stack, Trust,
     WaitTimeoutResult,
     delegation::{
-        Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
-        ShmServer,
+        Backlog, Backoff, CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, MyGroup,
+        MyNode, Scheme as _, ShmServer,
     },
     lock_api,
     locks::{
@@ -157,6 +157,7 @@ fn schemes() {
     let combining = (CcSynch::new(), CcSynch::default().with_max_ops(7), HybComb::new());
     let grouped = HSynch::new(1, 200, |_| 0);
     let served = (MpServer::new(), ShmServer::new(2).with_backoff(Backoff::Every(100)));
+    assert!(!FallbackServer::new().streams() && !FallbackServer::with(Mcs::new()).streams());
     assert!(!combining.0.streams() && !combining.2.streams() && !grouped.streams());
     assert!(!served.0.streams() && !served.1.streams());
     let (group, node, backlog) = (MyGroup::default(), MyNode::default(), Backlog::new());

@@ -22,7 +22,8 @@ use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, ThreadSimulation, machines};
 use consort_sync::{
     delegation::{
-        CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Serverless, ShmServer,
+        CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme,
+        Serverless, ShmServer,
     },
     locks::{Clh, Cna, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
@@ -322,6 +323,7 @@ macro_rules! all_objects {
             }
 
             with_server! { $run:
+                fallback_server, FallbackServer::new();
                 mp_server, MpServer::new();
                 shm_server, ShmServer::new(64);
             }

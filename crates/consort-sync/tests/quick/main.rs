@@ -6,6 +6,7 @@ use consort_sandbox as _;
 mod condvars;
 mod delegation;
 mod detached;
+mod fallback_server;
 mod features;
 mod first_lines;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]

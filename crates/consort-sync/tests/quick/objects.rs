@@ -14,8 +14,8 @@ use consort_machine::{Machine, NativeMachine, block_on};
 use consort_sync::{
     BoxContainer,
     delegation::{
-        CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
-        ShmServer,
+        CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme,
+        Serverless, ShmServer,
     },
     locks::{Clh, Cna, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
@@ -208,6 +208,7 @@ under! {
     h_synch: without_server, HSynch::new(2, 3, |thread| thread.0 as usize);
     hybcomb: without_server, HybComb::new();
     hybcomb_few: without_server, HybComb::new().with_max_ops(1);
+    fallback_server: with_server, FallbackServer::new();
     mp_server: with_server, MpServer::new();
     shm_server: with_server, ShmServer::new(64);
 }
@@ -317,6 +318,7 @@ fn second_server_is_refused() {
         now!(counter.stop(&M, ObjectPart::Put));
         first.join().expect("the first server ends well");
     }
+    refuses_a_second(FallbackServer::new());
     refuses_a_second(MpServer::new());
     refuses_a_second(ShmServer::new(2));
 }
@@ -338,6 +340,7 @@ fn a_server_may_be_stopped_twice() {
         }
     }
     within_limit(|| {
+        stops(FallbackServer::new);
         stops(MpServer::new);
         stops(|| ShmServer::new(2));
     });

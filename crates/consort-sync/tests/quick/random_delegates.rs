@@ -18,7 +18,10 @@ use consort_fabric::splitmix64;
 use consort_sandbox::seeds::seeds;
 use consort_sync::{
     Delegate, Pending, Server,
-    delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer},
+    delegation::{
+        CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless,
+        ShmServer,
+    },
     locks::{Clh, HybLock, Mcs, Ticket},
 };
 
@@ -27,7 +30,7 @@ use crate::schemes::Applies;
 /// A program takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 const STEPS: u64 = 100;
-const KINDS: u64 = 12;
+const KINDS: u64 = 13;
 
 /// Two numbers that are equal unless a thread is between the two additions.
 type Twins = (u64, u64);
@@ -96,6 +99,7 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
         7 => of(HSynch::new(2, most, |thread| thread.0 as usize), drawn),
         8 | 9 => of(HybComb::new().with_max_ops(most), drawn),
         10 => served(MpServer::new(), drawn),
+        11 => served(FallbackServer::new(), drawn),
         _ => served(ShmServer::new(1 + (drawn >> 16) as usize % 8), drawn),
     }
 }

@@ -123,6 +123,7 @@ macro_rules! for_each_scheme {
             hybcomb_alone: |data| Delegate::with(HybComb::new().with_max_ops(0), data);
             hybcomb_few: |data| Delegate::with(HybComb::new().with_max_ops(2), data);
             hybcomb_unbounded: |data| Delegate::with(HybComb::new().with_max_ops(u64::MAX), data);
+            fallback_server: |data| Server::with(FallbackServer::new(), data).expect("a thread");
             mp_server: |data| Server::with(MpServer::new(), data).expect("a thread");
             shm_server: |data| Server::with(ShmServer::new(100), data).expect("a thread");
             shm_server_shared: |data| Server::with(ShmServer::new(2), data).expect("a thread");
@@ -157,7 +158,9 @@ pub(crate) use for_each_scheme;
 pub(crate) mod makers {
     pub(crate) use consort_sync::{
         Delegate, Server,
-        delegation::{Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
+        delegation::{
+            Backoff, CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, ShmServer,
+        },
         locks::Mcs,
     };
 }

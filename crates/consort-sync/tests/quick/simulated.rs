@@ -11,8 +11,8 @@ use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
 use consort_sync::{
     delegation::{
-        Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
-        ShmServer,
+        Backoff, CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme,
+        Service, ShmServer,
     },
     locks::{
         Access, Clh, Cna, Handoff, Hapax, HybLock, Mcs, QueuedRwLock, QueuedSemaphore, RawLock,
@@ -358,6 +358,7 @@ fn combiners_exclude() {
 #[test]
 fn servers_execute_each_request_once() {
     serves(|_| MpServer::new());
+    serves(|_| FallbackServer::new());
     serves(ShmServer::new);
     // Threads share a slot.
     serves(|_| ShmServer::new(2));

@@ -4,7 +4,7 @@ use std::{sync::Arc, thread};
 
 use consort_sync::{
     Server,
-    delegation::{MpServer, ServerScheme, ShmServer},
+    delegation::{FallbackServer, MpServer, ServerScheme, ShmServer},
 };
 
 use crate::schemes::panic_of;
@@ -55,6 +55,7 @@ where
 
 #[test]
 fn closures_on_all_values_of_a_server_are_executed_once() {
+    closures_on_all_values_are_executed_once(FallbackServer::new(), 5);
     closures_on_all_values_are_executed_once(MpServer::new(), 5);
     closures_on_all_values_are_executed_once(ShmServer::new(8), 5);
 }

@@ -9,7 +9,8 @@ use std::sync::{
 
 use consort_machine::Machine;
 use consort_sync::delegation::{
-    CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service, ShmServer,
+    CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
+    ShmServer,
 };
 use consort_sync::locks::Ticket;
 use loom::cell::UnsafeCell;
@@ -72,6 +73,23 @@ impl Modelled for HybComb {
 
 impl Modelled for MpServer {
     const HAS_SERVER: bool = true;
+
+    fn new(_: u64) -> Self {
+        Self::default()
+    }
+
+    fn run(&self, m: &LoomMachine, service: &Served) {
+        let Ok(()) = block_on(ServerScheme::run(self, m, service));
+    }
+
+    fn stop(&self, m: &LoomMachine) {
+        let Ok(()) = block_on(ServerScheme::stop(self, m));
+    }
+}
+
+impl Modelled for FallbackServer<Ticket> {
+    const HAS_SERVER: bool = true;
+    const STORES_EXCHANGE: bool = true;
 
     fn new(_: u64) -> Self {
         Self::default()
@@ -189,7 +207,10 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
     script.first.iter().for_each(|&thread| callers[thread].apply(&both.0, &both.1));
     let server = C::HAS_SERVER.then(|| {
         let (both, m) = (Arc::clone(&both), LoomMachine::new(threads, &shared));
-        loom::thread::spawn(move || both.0.run(&m, &both.1))
+        loom::thread::spawn(move || {
+            both.0.run(&m, &both.1);
+            m.into_lines()
+        })
     });
     let mut playing = callers.into_iter().zip(script.threads);
     let (mine, operations) = playing.next().expect("a thread");
@@ -201,10 +222,10 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
         .collect();
     let mut callers = vec![mine.play(*operations, &both.0, &both.1)];
     callers.extend(others.into_iter().map(|other| other.join().expect("it ends well")));
-    if let Some(server) = server {
+    let of_server = server.map(|server| {
         both.0.stop(&callers[0].m);
-        server.join().expect("it ends well");
-    }
+        server.join().expect("it ends well")
+    });
     let (mut scheme, served) = Arc::into_inner(both).expect("the threads have ended");
     let operations = served.operations.into_inner();
     for caller in &callers {
@@ -217,10 +238,11 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
         assert_eq!(caller.results, expected, "each operation once, in order, with its result");
     }
     scheme.retire(&callers[0].m);
-    LoomMachine::check_lines(callers.into_iter().map(|mut caller| {
+    let of_callers = callers.into_iter().map(|mut caller| {
         C::retire_local(&caller.m, &mut caller.local);
         caller.m.into_lines()
-    }));
+    });
+    LoomMachine::check_lines(of_callers.chain(of_server));
 }
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {
@@ -314,4 +336,12 @@ fn shm_server() {
         "Whole: m.wake(&self.server[BELL]);",
     ];
     changes::check(&scripts, model::<ShmServer>, &not_needed);
+}
+
+/// Threads execute their own operations until the server serves. Its turn ends by itself, or by a
+/// thread that has waited. In a model the second turn of the threads lasts until the end.
+#[test]
+fn fallback_server() {
+    let scripts = [script(1, &[], &[1]), script(1, &[], &[2]), script(1, &[], &[1, 1])];
+    changes::check(&scripts, model::<FallbackServer<Ticket>>, &[]);
 }
