@@ -180,7 +180,7 @@ impl<R: RawLock> FallbackServer<R> {
         let argument = m.load(&request[ARGUMENT], Relaxed).await;
         let state = m.load(&request[STATE], Relaxed).await;
         let result = service.serve(m, operation, argument).await;
-        m.store(&self.first, next, Relaxed).await;
+        m.store(&self.first, next, Release).await; // pairs with the acquire in `serve`
         if state == POSTED {
             m.give_line(request);
         } else {
@@ -253,8 +253,10 @@ impl<R: RawLock> FallbackServer<R> {
             if !self.serves(m).await || self.ends(m).await {
                 break Rate::NONE;
             }
-            // Another thread may execute this request and reuse its node. Then the mode has changed.
-            let next = &node(m.load(&self.first, Relaxed).await)[NEXT];
+            // Pairs with the release of the thread that executed the request before: this node has
+            // been initialized. Another thread may execute its request and reuse the node. Then the
+            // mode has changed.
+            let next = &node(m.load(&self.first, Acquire).await)[NEXT];
             let at = m.now_ns() + IDLE_NS;
             if m.wait_until_time(next, Until::Differs(0), at).await?.is_none() {
                 break Rate::NONE;

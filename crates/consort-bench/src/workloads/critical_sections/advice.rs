@@ -35,6 +35,9 @@ const CONFIRMATION: u32 = 3;
 /// the fewest.
 const UNFAIR: f64 = 4.0;
 
+/// The row of the default scheme of a server.
+const DEFAULT_SERVER: &str = "FallbackServer";
+
 /// Returns the increments of a section that takes about this many nanoseconds here, at least one.
 ///
 /// # Errors
@@ -121,7 +124,7 @@ fn written(name: &str) -> String {
         _ if is_in(LOCKS) => format!("Mutex<T, {short}>"),
         _ => {
             let front = if has_server { "Server" } else { "Delegate" };
-            let default = SCHEMES[0].name.starts_with(short);
+            let default = SCHEMES[0].name.starts_with(short) || short == DEFAULT_SERVER;
             let data = if default { "T".to_owned() } else { format!("T, {short}") };
             let how = match name.rsplit(", ").next() {
                 Some("batch") => ", in batches",
@@ -332,6 +335,7 @@ mod tests {
             ("ShmServer, backoff", "Server<T, ShmServer>"),
             ("Locked, batch", "Delegate<T>, in batches"),
             ("MpServer, detached", "Server<T, MpServer>, detached"),
+            ("FallbackServer", "Server<T>"),
         ] {
             assert_eq!(written(name), text);
         }

@@ -9,7 +9,8 @@ use consort_machine::affinity::{CpuId, Pinned};
 use consort_sync::{
     Delegate, Mutex, Server,
     delegation::{
-        Backoff, CcSynch, HSynch, HybComb, Locked, MAX_OPS, MpServer, Scheme, Serverless, ShmServer,
+        Backoff, CcSynch, FallbackServer, HSynch, HybComb, Locked, MAX_OPS, MpServer, Scheme,
+        Serverless, ShmServer,
     },
     locks::RawLock,
 };
@@ -134,7 +135,7 @@ macro_rules! schemes_without_settings {
     };
 }
 
-schemes_without_settings!(CcSynch HybComb MpServer);
+schemes_without_settings!(CcSynch FallbackServer HybComb MpServer);
 
 impl ConfiguredScheme for HSynch {
     /// One group. There should be a group for each last-level cache, and most machines have one.
@@ -167,8 +168,10 @@ where
     }
 }
 
+/// A counter of a server that falls back to a lock.
+pub(super) struct WithFallback(pub(super) Server<Numbers>);
 /// A counter on a server's core, reached by messages.
-pub(super) struct ByMessages(pub(super) Server<Numbers>);
+pub(super) struct ByMessages(pub(super) Server<Numbers, MpServer>);
 /// The same by slots, which clients poll all the time.
 pub(super) struct BySlots(Server<Numbers, ShmServer>);
 /// The same with clients that poll now and then.
@@ -206,6 +209,7 @@ macro_rules! counter_on_a_server {
     };
 }
 
+counter_on_a_server!(WithFallback, FallbackServer::make);
 counter_on_a_server!(ByMessages, MpServer::make);
 counter_on_a_server!(BySlots, ShmServer::make);
 counter_on_a_server!(BySlotsWithBackoff, |threads| {

@@ -4,10 +4,10 @@ use anyhow::Result;
 use consort_machine::affinity::CpuId;
 use consort_sync::{
     Batch, Delegate,
-    delegation::{MpServer, Scheme, Serverless},
+    delegation::{FallbackServer, MpServer, Scheme, Serverless},
 };
 
-use super::counter::{ByMessages, ConfiguredScheme, Counter, Numbers};
+use super::counter::{ByMessages, ConfiguredScheme, Counter, Numbers, WithFallback};
 
 /// After this many operations, a thread waits until they are executed.
 const TOGETHER: u32 = 1024;
@@ -36,17 +36,26 @@ where
     }
 }
 
-impl Detaches for ByMessages {
-    type Scheme = MpServer;
+macro_rules! detaches_to_a_server {
+    ($($counter:ty: $scheme:ty;)*) => {
+        $(impl Detaches for $counter {
+            type Scheme = $scheme;
 
-    #[inline(always)]
-    fn detach(&self) {
-        self.0.detach(Numbers::increment);
-    }
+            #[inline(always)]
+            fn detach(&self) {
+                self.0.detach(Numbers::increment);
+            }
 
-    fn batch(&self) -> Batch<'_, Numbers, MpServer> {
-        self.0.batch()
-    }
+            fn batch(&self) -> Batch<'_, Numbers, $scheme> {
+                self.0.batch()
+            }
+        })*
+    };
+}
+
+detaches_to_a_server! {
+    WithFallback: FallbackServer;
+    ByMessages: MpServer;
 }
 
 /// Operations that are detached one by one.

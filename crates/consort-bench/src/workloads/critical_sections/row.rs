@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::atomic::AtomicU64, time::Duration};
 use anyhow::Result;
 use consort_sync::{
     Delegate, Mutex,
-    delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
+    delegation::{CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, ShmServer},
     locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, TestAndSet, Ticket},
     objects::{self, Lcrq, Treiber, WordContainer},
 };
@@ -14,7 +14,7 @@ use crossbeam_queue::{ArrayQueue, SegQueue};
 use super::{
     block::{Block, Setting, block, uncontended_ns},
     containers::{Balanced, TwoSchemeQueue, WithServers},
-    counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers},
+    counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers, WithFallback},
     detached::{Batched, Detached},
 };
 
@@ -125,12 +125,15 @@ pub(super) const SCHEMES: &[Row] = &[
     ours::<Delegate<Numbers, CcSynch>>("CcSynch"),
     ours::<Delegate<Numbers, HSynch>>("HSynch"),
     ours::<Delegate<Numbers, HybComb>>("HybComb"),
+    server::<WithFallback>("FallbackServer"),
     server::<ByMessages>("MpServer"),
     server::<BySlots>("ShmServer"),
     server::<BySlotsWithBackoff>("ShmServer, backoff"),
     without_result(ours::<Detached<Delegate<Numbers, Locked<Handoff>>>>("Locked, detached")),
     without_result(ours::<Batched<Delegate<Numbers, Locked<Handoff>>>>("Locked, batch")),
     without_result(ours::<Batched<Delegate<Numbers, CcSynch>>>("CcSynch, batch")),
+    without_result(server::<Detached<WithFallback>>("FallbackServer, detached")),
+    without_result(server::<Batched<WithFallback>>("FallbackServer, batch")),
     without_result(server::<Detached<ByMessages>>("MpServer, detached")),
     without_result(server::<Batched<ByMessages>>("MpServer, batch")),
 ];
@@ -164,14 +167,15 @@ macro_rules! under_all {
             ours::<$container<CcSynch>>("CcSynch"),
             ours::<$container<HSynch>>("HSynch"),
             ours::<$container<HybComb>>("HybComb"),
+            server::<$served<FallbackServer>>("FallbackServer"),
             server::<$served<MpServer>>("MpServer"),
             server::<$served<ShmServer>>("ShmServer"),
         ]
     };
 }
 
-const STACKS: [Row; 13] = under_all!(Stacked, ServedStack);
-const QUEUES: [Row; 13] = under_all!(Queued, ServedQueue);
+const STACKS: [Row; 14] = under_all!(Stacked, ServedStack);
+const QUEUES: [Row; 14] = under_all!(Queued, ServedQueue);
 
 const MORE_STACKS: &[Row] = &[
     ours::<Balanced<consort_sync::Stack<u64>>>("Stack, default"),
@@ -212,7 +216,7 @@ mod tests {
         let is_other = |name: &&str| name.contains("batch") || name.contains("detached");
         assert!(!spare.iter().any(|name| is_other(name) || *name == FETCH_ADD), "{spare:?}");
         assert!(!full.iter().any(|name| name.contains("Server")), "{full:?}");
-        assert_eq!(spare.iter().filter(|name| name.contains("Server")).count(), 3);
+        assert_eq!(spare.iter().filter(|name| name.contains("Server")).count(), 4);
         assert!(full.contains(&"CcSynch") && full.contains(&REFERENCE));
     }
 
@@ -222,7 +226,7 @@ mod tests {
             subject.rows(increments).iter().map(|row| row.name).collect()
         };
         let lengths = Subject::EVERY.map(|subject| names(subject, 1).len());
-        assert_eq!(lengths, [13, 14, 25, 17, 22]);
+        assert_eq!(lengths, [13, 17, 28, 18, 23]);
         for subject in Subject::EVERY {
             assert!(names(subject, 1).contains(&REFERENCE));
             assert_eq!(names(subject, 1).contains(&FETCH_ADD), subject.increments());

@@ -33,17 +33,20 @@ const ENTRY: [&str; 21] = [
 
 const LOCKS: [&str; 8] =
     ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "Cna", "Hapax", "HybLock"];
-const SCHEMES: [&str; 12] = [
+const SCHEMES: [&str; 15] = [
     "Locked, default",
     "CcSynch",
     "HSynch",
     "HybComb",
+    "FallbackServer",
     "MpServer",
     "ShmServer",
     "ShmServer, backoff",
     "Locked, detached",
     "Locked, batch",
     "CcSynch, batch",
+    "FallbackServer, detached",
+    "FallbackServer, batch",
     "MpServer, detached",
     "MpServer, batch",
 ];
