@@ -61,7 +61,9 @@ macro_rules! monitors {
                 let data = $lock; // so that no thread is between its check and its wait
                 is_over.store(true, Relaxed);
                 drop(data);
-                self.1.iter().for_each(|wakes| drop(wakes.notify_all()));
+                for wakes in &self.1 {
+                    let _ = wakes.notify_all();
+                }
             }
         })*
     };
