@@ -17,6 +17,8 @@ use std::{
 use consort_machine::{at_once, block_on};
 use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
 
+#[cfg(debug_assertions)]
+use crate::held_places;
 use crate::{
     locks::{Handoff, RawLock},
     machine::MACHINE,
@@ -104,7 +106,12 @@ impl<T, R: RawLock> Mutex<T, R> {
 impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     /// Waits until no other thread has a guard, and returns a guard. A thread that already has one
     /// waits forever.
+    ///
+    /// # Panics
+    /// In debug builds, when the thread already has a guard. The message names the place where the
+    /// thread locked the mutex.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {
         self.0.lock()
     }
@@ -296,26 +303,37 @@ unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
 }
 
 // SAFETY: `RawLock` promises exclusion. A lock that was forgotten while held, and then moved, stays
-// held forever. Nothing here unwinds, except before the lock is taken: an allocation may fail, or a
-// thread may get no number.
+// held forever. Nothing here unwinds, except before the lock is taken: an allocation may fail, a
+// thread may get no number, or it holds the lock already.
 unsafe impl<R: RawLock> RawMutex for Raw<R> {
     const INIT: Self = Self(R::NEW);
 
     type Guard = Held<R>;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) -> Held<R> {
-        Held { token: acquire(&self.0), _stays: GuardNoSend::new() }
+        #[cfg(debug_assertions)]
+        held_places::refuse_second_lock(self.address(), || self.is_locked());
+        let token = acquire(&self.0);
+        #[cfg(debug_assertions)]
+        held_places::note(self.address());
+        Held { token, _stays: GuardNoSend::new() }
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> Option<Held<R>> {
         let token = at_once(self.0.try_acquire(&MACHINE))?;
+        #[cfg(debug_assertions)]
+        held_places::note(self.address());
         Some(Held { token, _stays: GuardNoSend::new() })
     }
 
     #[inline]
     unsafe fn unlock(&self, held: Held<R>) {
+        #[cfg(debug_assertions)]
+        held_places::forget(self.address());
         // SAFETY: the caller holds the lock, with this token.
         unsafe { release(&self.0, held.token) };
     }
@@ -340,6 +358,12 @@ unsafe impl<R: RawLock> RawMutexTimed for Raw<R> {
 }
 
 impl<R: RawLock> Raw<R> {
+    /// Returns the address, which identifies the lock while it is held.
+    #[cfg(debug_assertions)]
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// Releases the lock, executes `wait`, and takes the lock again.
     ///
     /// # Safety

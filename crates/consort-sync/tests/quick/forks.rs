@@ -7,6 +7,7 @@ use std::{
     process::Command,
     sync::mpsc,
     thread,
+    time::Duration,
 };
 
 use consort_sandbox::children;
@@ -87,6 +88,29 @@ fn fork_children() {
         assert_eq!(Server::start(1).expect("a thread").apply(|value| *value), 1);
     });
     assert_eq!((delegate.into_inner(), *mutex.lock(), *hapax.lock()), (2, 2, 2));
+    fork_while_a_mutex_is_held();
+}
+
+/// In the child the holder does not exist, so the mutex stays held.
+fn fork_while_a_mutex_is_held() {
+    let held = Mutex::new(1);
+    let ((locks, locked), (release, waits)) = (mpsc::channel(), mpsc::channel::<()>());
+    thread::scope(|scope| {
+        let held = &held;
+        scope.spawn(move || {
+            let mut guard = held.lock();
+            locks.send(()).expect("the test waits for it");
+            let _ = waits.recv();
+            *guard += 1;
+        });
+        locked.recv().expect("the thread locks it");
+        children::run("a held mutex", || {
+            assert!(held.is_locked());
+            assert!(held.try_lock_for(Duration::from_millis(5)).is_none());
+        });
+        release.send(()).expect("the thread waits");
+    });
+    assert_eq!(*held.lock(), 2);
 }
 
 #[test]

@@ -17,6 +17,9 @@ use consort_sync::{
     locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
+#[cfg(debug_assertions)]
+use crate::schemes::panic_of;
+
 /// A test for each lock.
 macro_rules! for_each_lock {
     ($($test:ident),* $(,)?) => {
@@ -218,7 +221,29 @@ fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
         let _ = second.send(());
     });
     let outcome = end.recv_timeout(Duration::from_millis(200));
-    assert_eq!(outcome, Err(RecvTimeoutError::Timeout), "it waits forever");
+    let (panics, waits) = (RecvTimeoutError::Disconnected, RecvTimeoutError::Timeout);
+    assert_eq!(outcome, Err(if cfg!(debug_assertions) { panics } else { waits }));
+}
+
+/// In debug builds.
+#[cfg(debug_assertions)]
+#[test]
+fn second_lock_of_a_thread_names_the_place_of_the_first() {
+    let (mutex, other) = (Mutex::new(1), Mutex::new(2));
+    drop(mutex.lock());
+    let line = line!() + 2;
+    let refused = panic_of(|| {
+        let _first = mutex.lock();
+        let _other = other.lock();
+        drop(mutex.lock());
+    });
+    let place = format!("{}:{line}:", file!());
+    assert!(refused.contains("already holds") && refused.contains(&place), "{refused}");
+    assert_eq!((*mutex.lock(), *other.lock()), (1, 2), "both guards were dropped");
+    let tried = mutex.try_lock();
+    assert!(panic_of(|| drop(mutex.lock())).contains("already holds"));
+    drop(tried);
+    assert_eq!(*mutex.lock(), 1);
 }
 
 fn a_thread_may_hold_a_hundred_thousand_locks<R: Lock>() {
