@@ -48,6 +48,7 @@ thread_local! {
 
 /// Returns the frame of the closure that this thread executes, or null. A request that the thread
 /// waits for carries it.
+#[inline]
 pub(crate) fn frame() -> *const Frame {
     FRAME.get()
 }

@@ -354,7 +354,7 @@ fn shm_server() {
 /// Waits for a limited time need nobody to wake them. Without the bell, what was posted is executed
 /// at the end. If the turn does not end, waiting threads still take the place of the server. Counts
 /// only determine who executes operations. Loom lets nobody see a store before an earlier release.
-/// The second load of `NEXT` acquires.
+/// What follows the waits for `NEXT` and `last` acquires.
 #[test]
 fn fallback_server() {
     let scripts =
@@ -372,6 +372,7 @@ fn fallback_server() {
          exchange",
         "Whole: m.store(&self.bell[0], 1, Release).await; // pairs with the acquire of the exchange",
         "Whole: m.wake(&self.bell[0]);",
+        "Acquire: m.wait_until(&self.last[0], Until::Differs(0)).await?;",
     ];
     changes::check(&scripts, model::<FallbackServer<Ticket>>, &not_needed);
 }
