@@ -94,10 +94,12 @@ fn waiting_thread_executes_no_later_request() {
         assert_eq!(poll(&mut second.as_mut()), Some(Ok(2)));
         assert_eq!(executed.operations(), [1, 2]);
         assert_eq!(poll(&mut first.as_mut()), Some(Ok(1)));
-        assert_eq!(poll(&mut third.as_mut()), Some(Ok(3)), "the server serves no longer");
+        assert_eq!(poll(&mut third.as_mut()), Some(Ok(3)));
+        let mut fourth = pin!(scheme.apply(&M, &(), &executed, 4, 0));
+        assert_eq!(poll(&mut fourth), Some(Ok(4)), "the server's turn has ended");
         let Ok(()) = block_on(scheme.stop(&M));
         let Ok(()) = block_on(server);
-        assert_eq!(executed.operations(), [1, 2, 3]);
+        assert_eq!(executed.operations(), [1, 2, 3, 4]);
     });
 }
 
