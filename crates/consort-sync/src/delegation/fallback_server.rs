@@ -436,6 +436,7 @@ impl<R: RawLock> ServerScheme for FallbackServer<R> {
             let lock = self.rest(m, service, WINDOW_NS).await?;
             trials.note([server, lock]);
         }
+        // What was posted between the end of the last rest and the stop.
         while self.serve_some(m, service).await? > 0 {}
         Ok(())
     }
