@@ -46,6 +46,14 @@ pub trait Local {
     /// Combines: `target = left (op) right` with the call's operator, all on this PE.
     fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op>;
 
+    /// Stores numbers that the algorithm has computed, as bytes, in the PE's scratch memory, so that
+    /// they can be sent. `target` is as long as `bytes`.
+    fn store(&self, target: Span, bytes: &[u8]) -> impl Future<Output = Op>;
+
+    /// Loads bytes of the PE's scratch memory that another PE has stored and sent. `source` is as
+    /// long as `bytes`.
+    fn load(&self, source: Span, bytes: &mut [u8]) -> impl Future<Output = Op>;
+
     /// Returns block `index` of a vector variant as a span of `place`: of the source, which the
     /// caller contributes, or of the target, which it receives.
     fn vector_block(&self, place: Place, index: u32) -> Span;
@@ -305,6 +313,15 @@ pub trait Rendezvous: Rma {
     /// Fails the job unless the exposed buffer is `bytes` long. Both PEs of a block of a vector
     /// variant state its length; this compares the two.
     fn check_length(&self, remote: &Self::Remote, bytes: usize) -> impl Future<Output = Op>;
+
+    /// Fails the job unless `theirs`, the length of a block that PE `owner` has stated in a message,
+    /// is `own`, the length that this PE expects.
+    fn check_stated_length(
+        &self,
+        owner: Rank,
+        theirs: usize,
+        own: usize,
+    ) -> impl Future<Output = Op>;
 
     /// Detaches a peer's memory. Does nothing for memory that needed no rendezvous.
     fn detach(&self, remote: Self::Remote) -> impl Future<Output = Op>;

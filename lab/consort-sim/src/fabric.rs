@@ -245,6 +245,26 @@ impl Local for Call<'_> {
         Ok(())
     }
 
+    async fn store(&self, target: Span, bytes: &[u8]) -> Op {
+        let (target, since) = (self.resolve(target), self.now());
+        assert_eq!(target.bytes, bytes.len(), "the target is as long as the bytes");
+        let at = self.mine(target);
+        self.world.costs.transfer(self.site(), at, at, target.bytes).await;
+        self.local().write(target.place, target.at, bytes);
+        self.note("store", None, since, target.bytes);
+        Ok(())
+    }
+
+    async fn load(&self, source: Span, bytes: &mut [u8]) -> Op {
+        let (source, since) = (self.resolve(source), self.now());
+        assert_eq!(source.bytes, bytes.len(), "the source is as long as the bytes");
+        let at = self.mine(source);
+        self.world.costs.transfer(self.site(), at, at, source.bytes).await;
+        bytes.copy_from_slice(&self.local().read(source));
+        self.note("load", None, since, source.bytes);
+        Ok(())
+    }
+
     fn vector_block(&self, place: Place, index: u32) -> Span {
         let layouts = self.layouts.expect("a vector variant has layouts");
         Layout::span(&layouts, place, index)

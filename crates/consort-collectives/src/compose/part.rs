@@ -131,6 +131,14 @@ impl<F: Fabric, V: View> Local for PartFabric<'_, F, V> {
         self.f.combine(self.own(target), self.own(left), self.own(right))
     }
 
+    fn store(&self, target: Span, bytes: &[u8]) -> impl Future<Output = Op> {
+        self.f.store(self.own(target), bytes)
+    }
+
+    fn load(&self, source: Span, bytes: &mut [u8]) -> impl Future<Output = Op> {
+        self.f.load(self.own(source), bytes)
+    }
+
     fn vector_block(&self, place: Place, index: u32) -> Span {
         self.own(self.f.vector_block(place, self.peer(Rank(index)).0))
     }
@@ -285,6 +293,15 @@ impl<F: Fabric, V: View> Rendezvous for PartFabric<'_, F, V> {
 
     fn check_length(&self, remote: &F::Remote, bytes: usize) -> impl Future<Output = Op> {
         self.f.check_length(remote, bytes)
+    }
+
+    fn check_stated_length(
+        &self,
+        owner: Rank,
+        theirs: usize,
+        own: usize,
+    ) -> impl Future<Output = Op> {
+        self.f.check_stated_length(self.peer(owner), theirs, own)
     }
 
     fn detach(&self, remote: F::Remote) -> impl Future<Output = Op> {

@@ -88,6 +88,19 @@ impl Local for CallView<'_> {
         ready(Ok(()))
     }
 
+    #[inline(always)]
+    fn store(&self, target: Span, bytes: &[u8]) -> impl Future<Output = Op> {
+        let source = Memory::private(bytes.as_ptr().cast_mut(), bytes.len());
+        self.resolve_writable(target).copy_from(source);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn load(&self, source: Span, bytes: &mut [u8]) -> impl Future<Output = Op> {
+        Memory::private(bytes.as_mut_ptr(), bytes.len()).copy_from(self.resolve(source));
+        ready(Ok(()))
+    }
+
     fn vector_block(&self, place: Place, index: u32) -> Span {
         let layouts = self.operands.layouts.expect("a vector variant has layouts");
         Layout::span(layouts, place, index)

@@ -48,15 +48,15 @@ const FAR: u64 = RemoteKind::Far as u64;
 const IN_EXTENT: u64 = u64::MAX;
 
 impl CallView<'_> {
-    /// Fails the job because the owner of `remote` and this PE disagree on the length of a block.
+    /// Fails the job because the owner of a block and this PE disagree on its length.
     #[cold]
-    fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
+    fn disagree(&self, owner: Rank, theirs: usize, own: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
         let call = self.group.name_of_own(self.word);
         self.job.poison(&Failure::Counts {
             call: format!("{call}{}", self.group.team()),
-            owner: (world(remote.owner), remote.bytes),
-            peer: (world(self.rank), bytes),
+            owner: (world(owner), theirs),
+            peer: (world(self.rank), own),
         });
         Poisoned
     }
@@ -414,7 +414,16 @@ impl Rendezvous for CallView<'_> {
     }
 
     fn check_length(&self, remote: &Remote, bytes: usize) -> impl Future<Output = Op> {
-        ready(if remote.bytes == bytes { Ok(()) } else { Err(self.disagree(remote, bytes)) })
+        self.check_stated_length(remote.owner, remote.bytes, bytes)
+    }
+
+    fn check_stated_length(
+        &self,
+        owner: Rank,
+        theirs: usize,
+        own: usize,
+    ) -> impl Future<Output = Op> {
+        ready(if theirs == own { Ok(()) } else { Err(self.disagree(owner, theirs, own)) })
     }
 
     fn detach(&self, remote: Remote) -> impl Future<Output = Op> {

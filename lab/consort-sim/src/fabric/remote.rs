@@ -118,8 +118,11 @@ impl Rendezvous for Call<'_> {
     }
 
     async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
-        let exposed = remote.span.bytes;
-        assert_eq!(exposed, bytes, "PE {} and PE {} say the same", remote.owner, self.rank);
+        self.check_stated_length(remote.owner, remote.span.bytes, bytes).await
+    }
+
+    async fn check_stated_length(&self, owner: Rank, theirs: usize, own: usize) -> Op {
+        assert_eq!(theirs, own, "PE {owner} and PE {} say the same", self.rank);
         Ok(())
     }
 

@@ -140,6 +140,18 @@ impl Local for Call<'_> {
         Ok(())
     }
 
+    async fn store(&self, target: Span, bytes: &[u8]) -> Op {
+        self.world.turn().await;
+        self.write(target, bytes);
+        Ok(())
+    }
+
+    async fn load(&self, source: Span, bytes: &mut [u8]) -> Op {
+        self.world.turn().await;
+        bytes.copy_from_slice(&self.read(source));
+        Ok(())
+    }
+
     fn vector_block(&self, place: Place, index: u32) -> Span {
         Layout::span(&self.layouts.expect("a vector variant has layouts"), place, index)
     }
@@ -284,7 +296,11 @@ impl Rendezvous for Call<'_> {
     }
 
     async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
-        assert_eq!(remote.span.bytes, bytes, "PEs {} and {} agree", remote.of, self.rank);
+        self.check_stated_length(remote.of, remote.span.bytes, bytes).await
+    }
+
+    async fn check_stated_length(&self, owner: Rank, theirs: usize, own: usize) -> Op {
+        assert_eq!(theirs, own, "PEs {owner} and {} agree", self.rank);
         Ok(())
     }
 
