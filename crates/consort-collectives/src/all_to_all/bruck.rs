@@ -29,13 +29,14 @@ pub struct Bruck;
 /// The message of a round: its distance, the weight of the digit, and its blocks by their total
 /// distance. The furthest come first, so that consecutive distances are in the order of their
 /// places.
-struct Packed {
-    far: u32,
-    weight: u32,
-    blocks: Vec<u32>,
+pub(super) struct Packed {
+    pub(super) far: u32,
+    pub(super) weight: u32,
+    pub(super) blocks: Vec<u32>,
 }
 
-fn packed(pes: u32, radix: u32) -> Vec<Packed> {
+/// Returns the messages of all rounds.
+pub(super) fn packed(pes: u32, radix: u32) -> Vec<Packed> {
     let (mut all, mut weight) = (Vec::new(), 1_u32);
     while weight < pes {
         for digit in 1..radix {

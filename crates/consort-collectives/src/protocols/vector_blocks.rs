@@ -21,7 +21,11 @@ pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
     let rendezvous =
         Access::cost_ns(&Query { symmetric: false, ..*query }, Direction::Neither, model);
     let turns = model.pes_a_core(query.pes);
+    // For each block after the first, the PE waits for the lines of the exposure and of the count
+    // of detaches. If many PEs share a cache, most of these lines are there.
+    let lines = if model.is_shared(query.pes) { 0.0 } else { 2.0 * (copies - 1.0).max(0.0) };
     let work = copies * (bytes / model.pull_gbps + model.get_ns + model.overhead_ns)
+        + lines * model.transfer_ns
         + bytes / model.copy_gbps;
     rendezvous + work * turns
 }
@@ -82,11 +86,11 @@ pub async fn all_to_one<F: Rendezvous>(f: &F, root: Rank) -> Op {
     f.await_detached().await
 }
 
-async fn expose<F: Rendezvous>(f: &F, peer: Rank, place: Place) -> Op {
+pub(crate) async fn expose<F: Rendezvous>(f: &F, peer: Rank, place: Place) -> Op {
     f.expose(peer, 0, f.vector_block(place, peer.0)).await
 }
 
-async fn get<F: Rendezvous>(f: &F, peer: Rank) -> Op {
+pub(crate) async fn get<F: Rendezvous>(f: &F, peer: Rank) -> Op {
     let block = f.vector_block(Place::Target, peer.0);
     let remote = f.attach(peer, 0).await?;
     f.check_length(&remote, block.bytes).await?;
@@ -99,6 +103,6 @@ fn own<F: Local>(f: &F, place: Place) -> Span {
     f.vector_block(place, f.rank().0)
 }
 
-async fn copy_own<F: Local>(f: &F) -> Op {
+pub(crate) async fn copy_own<F: Local>(f: &F) -> Op {
     f.copy(own(f, Place::Target), own(f, Place::Source)).await
 }

@@ -53,7 +53,7 @@ futures_are_send! {
     broadcast in broadcast: Direct Flat Knomial KnomialPut KnomialRendezvous OcBcast Pipelined
         ScatterAllgather Shared TwoSidedBinomial TwoSidedScatterAllgather;
     all_to_all in all_to_all: Bruck Direct Flat Pairwise;
-    all_to_all_vector in all_to_all::vector: Direct;
+    all_to_all_vector in all_to_all::vector: Direct TwoPhaseBruck;
     gather in gather: Direct Flat Knomial OcBcast;
     gather_vector in gather::vector: Direct;
     reduce in reduce: Chain Direct Flat Knomial KnomialGet Pipelined Shared;

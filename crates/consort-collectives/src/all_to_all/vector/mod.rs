@@ -5,4 +5,5 @@ use crate::algorithm::registry;
 
 registry! {
     direct: Direct,
+    two_phase_bruck: TwoPhaseBruck,
 }
