@@ -1,10 +1,12 @@
 //! A program: successive calls, each PE's contributions to them, and the oracle for each.
 
+use std::{collections::HashMap, ops::Range};
+
 use consort_fabric::{Collective, Layout, Rank, SyncMode, reference};
 
 use crate::{
     cases::Case,
-    data::{BLANK, block, kernel},
+    data::{BLANK, Random, block, kernel},
 };
 
 /// One of a call's two buffers.
@@ -40,6 +42,8 @@ pub struct Program {
     pub cases: Vec<Case>,
     places: Vec<Place>,
     heap_bytes: usize,
+    /// For each call with uneven blocks: the ranges of each PE's blocks in source and target.
+    uneven: HashMap<(usize, Rank), [Vec<Range<usize>>; 2]>,
 }
 
 impl Program {
@@ -62,7 +66,41 @@ impl Program {
             Place { source_at, source_bytes, target_at, target_bytes }
         };
         let places = cases.iter().map(place).collect();
-        Self { pes, seed, cases, places, heap_bytes }
+        Self { pes, seed, cases, places, heap_bytes, uneven: HashMap::new() }
+    }
+
+    /// Gives the blocks of vector all-to-alls random lengths, up to the length of the case. They
+    /// are as far apart as blocks of equal length. For fabrics that get the layouts of a call.
+    #[must_use]
+    pub fn uneven(self) -> Self {
+        let is_uneven =
+            |&call: &usize| self.cases[call].kind.collective == Collective::AllToAllVector;
+        let calls = (0..self.cases.len()).filter(is_uneven);
+        let ranges = |(call, me): (usize, Rank)| {
+            let range = |peer: Rank, from, to| {
+                let at = peer.index() * self.cases[call].bytes;
+                at..at + self.random_bytes(call, from, to)
+            };
+            let source = self.everyone().map(|to| range(to, me, to)).collect();
+            let target = self.everyone().map(|from| range(from, from, me)).collect();
+            ((call, me), [source, target])
+        };
+        let each = calls.flat_map(|call| self.everyone().map(move |me| (call, me)));
+        let uneven = each.map(ranges).collect();
+        Self { uneven, ..self }
+    }
+
+    /// Returns a random length of a block: often nothing, often the length of the case.
+    fn random_bytes(&self, call: usize, from: Rank, to: Rank) -> usize {
+        let of_block = u64::from(from.0) << 32 | u64::from(to.0);
+        let mut random = Random(self.seed_of(call).wrapping_mul(0x0001_0001) ^ of_block << 8);
+        let longest = self.cases[call].bytes;
+        match random.below(4) {
+            0 => 0,
+            1 => longest,
+            2 => random.below(longest.min(160) + 1),
+            _ => random.below(longest + 1),
+        }
     }
 
     /// Returns the symmetric memory that a PE needs for all calls, in bytes.
@@ -148,7 +186,12 @@ impl Program {
 
     /// Returns the layouts of the blocks of a vector variant in a PE's buffers.
     #[must_use]
-    pub fn layouts(&self, call: usize, me: Rank) -> Option<[Layout<'static>; 2]> {
+    pub fn layouts(&self, call: usize, me: Rank) -> Option<[Layout<'_>; 2]> {
+        if let Some(ranges) = self.uneven.get(&(call, me)) {
+            return Some(
+                ranges.each_ref().map(|blocks| Layout::Listed { blocks, element_bytes: 1 }),
+            );
+        }
         let Case { ref kind, bytes, root, .. } = self.cases[call];
         Layout::of_blocks(kind.collective, self.pes, me == root, bytes)
     }
@@ -159,6 +202,14 @@ impl Program {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
         let seed = self.seed_of(call);
         let block = |rank, index| block(seed, rank, index, bytes);
+        if let Some([_, ranges]) = self.uneven.get(&(call, me)) {
+            let [_, mut target] = self.before(call, me);
+            for (from, range) in self.everyone().zip(ranges) {
+                let sent = block(from, me.0);
+                target[range.clone()].copy_from_slice(&sent[..range.len()]);
+            }
+            return target;
+        }
         let kernel = kernel(bytes, kind.class());
         let result = reference::result(kind.collective, self.pes, me, root, Some(&kernel), block);
         result.unwrap_or_else(|| {

@@ -244,13 +244,23 @@ fn vector_variants() -> impl Iterator<Item = Collective> {
     Collective::EVERY.into_iter().filter(|collective| collective.is_vector())
 }
 
+/// The candidates for vector all-to-alls: the usual one, and one by which short blocks travel
+/// together.
+const ALL_TO_ALL: [Option<&str>; 2] = [None, Some("two_phase_bruck(radix=2,block_bytes=520)")];
+
+fn force_all_to_all(world: &Team, candidate: Option<&str>) {
+    let candidate = candidate.map(|name| name.parse().expect("a candidate"));
+    world.algorithms().force(Collective::AllToAllVector, candidate);
+}
+
 /// Makes many calls of different lengths, in all forms, among `pes` PEs.
-fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
+fn blocks_of_all_sorts<T: Element + Send>((pes, all_to_all): (usize, Option<&'static str>)) {
     let programs: Vec<u64> = seeds(24, 24, &[]).collect();
     alone(LIMIT, move || {
         let job = Job::threads(pes).heap_bytes(64 << 20);
         let outcome = job.run(|pe| {
             let world = pe.world();
+            force_all_to_all(world, all_to_all);
             let room = 5100 * pes;
             let memory = [world.symmetric::<T>(room)?, world.symmetric::<T>(room)?];
             let mut under_way = Vec::new();
@@ -280,12 +290,16 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: usize) {
 
 #[test]
 fn blocks_of_bytes_reach_their_pes() {
-    [2, 5].into_iter().for_each(blocks_of_all_sorts::<u8>);
+    let teams = [2, 5].into_iter();
+    let each = teams.flat_map(|pes| ALL_TO_ALL.map(|candidate| (pes, candidate)));
+    each.for_each(blocks_of_all_sorts::<u8>);
 }
 
 #[test]
 fn blocks_of_words_reach_their_pes() {
-    [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
+    let teams = [1, 3].into_iter();
+    let each = teams.flat_map(|pes| ALL_TO_ALL.map(|candidate| (pes, candidate)));
+    each.for_each(blocks_of_all_sorts::<u64>);
 }
 
 /// Makes a call of a vector variant in which two PEs state different lengths for a block.
@@ -319,11 +333,17 @@ fn one_more(team: &Team, collective: Collective) -> Result<()> {
 
 #[test]
 fn mismatched_lengths_are_reported() {
-    for collective in vector_variants() {
+    // Blocks of 12 and 16 bytes: short ones, long ones, and one of each.
+    let bruck = ["block_bytes=128", "block_bytes=11", "block_bytes=12"];
+    let bruck = bruck.map(|parameter| format!("two_phase_bruck(radix=2,{parameter})"));
+    let of_all_to_all = bruck.iter().map(|name| (Collective::AllToAllVector, Some(&**name)));
+    for (collective, all_to_all) in vector_variants().map(|one| (one, None)).chain(of_all_to_all) {
         for (parts, pes) in [(false, 2), (false, 3), (true, 4)] {
+            let all_to_all = all_to_all.map(str::to_owned);
             let error = alone(LIMIT, move || {
                 let outcome = Job::threads(pes).run(|pe| {
                     let world = pe.world();
+                    force_all_to_all(world, all_to_all.as_deref());
                     let part = world.split(Some(world.rank().0 % 2), 0)?.expect("a part");
                     let team = if parts { &part } else { world };
                     one_more(team, collective).and_then(|()| world.barrier())

@@ -111,7 +111,8 @@ fn capabilities(pes: u32, nodes: Nodes) -> Capabilities {
 
 fn explore(test: &'static str, seed: u64, (pes, nodes, cases): (u32, Nodes, &[Case])) {
     let _replay = Replay(test, seed);
-    let program = Program::new(pes, seed, cases);
+    let even = Program::new(pes, seed, cases);
+    let program = if seed.is_multiple_of(2) { even } else { even.uneven() };
     if let Err(error) = simulate(&Simulation::explored(pes).nodes(nodes), &program) {
         panic!("{error}, on {nodes:?}, in{}", listed(&program));
     }

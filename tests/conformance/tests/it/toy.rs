@@ -149,7 +149,7 @@ fn serve_in_any_inbox(exposes: bool, calls: usize) -> BTreeSet<String> {
                 let able = cases.filter(|case| case.settles() && case.is_served(pes, toy));
                 let cases: Vec<Case> = able.take(calls).collect();
                 served.extend(cases.iter().map(name));
-                play(toy, &Program::new(pes, number as u64, &cases));
+                play(toy, &Program::new(pes, number as u64, &cases).uneven());
             }
         }
     }
@@ -190,5 +190,25 @@ fn messages_serve_if_nothing_is_exposed() {
         let start = format!("{collective} ");
         let by_messages = served.iter().any(|name| name.starts_with(&start));
         assert!(by_messages, "{collective} has no algorithm of messages alone: {served:?}");
+    }
+}
+
+/// Messages with blocks of different lengths are longer than the inbox, so their senders wait until
+/// chunks are taken.
+#[test]
+fn uneven_blocks_pass_through_narrow_inboxes() {
+    for (pes, number) in [2, 3, 5, 8].into_iter().zip(0..) {
+        for (lines, buffered) in [(8, true), (8, false), (12, true), (16, true)] {
+            let toy = toy(pes, lines + 2 * pes, buffered);
+            let able = |case: &Case| {
+                name(case) == "all_to_all_vector two_phase_bruck"
+                    && case.settles()
+                    && case.is_served(pes, toy)
+            };
+            let cases: Vec<Case> = Space::of(pes, &SIZES).in_few_modes().filter(able).collect();
+            for cases in cases.chunks(CALLS).take(4) {
+                play(toy, &Program::new(pes, number, cases).uneven());
+            }
+        }
     }
 }
