@@ -1,6 +1,6 @@
 //! A program for the PEs of a simulation: calls of one collective, in a row or each alone.
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::Range};
 
 use anyhow::{Result, anyhow, bail};
 use consort::{
@@ -9,7 +9,7 @@ use consort::{
     tune::{Candidate, Collective, Query},
 };
 use consort_collectives::Setting;
-use consort_fabric::{CallSpec, Capabilities, Kernel, Layout, Sum};
+use consort_fabric::{CallSpec, Capabilities, Kernel, Layout, Sum, splitmix64};
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
 
 use consort_bench::harness::Mode;
@@ -32,6 +32,8 @@ pub struct Program {
     pub mode: Mode,
     /// The number of calls.
     pub calls: u64,
+    /// Whether the blocks of a vector variant have random lengths, from 0 to twice the query's.
+    pub uneven: bool,
 }
 
 /// The times when a PE entered and left each call, in nanoseconds.
@@ -70,19 +72,55 @@ impl ProgramOutcome {
 impl Program {
     /// Returns a single call from or to PE 0.
     pub fn once(query: Query, candidate: &Candidate) -> Self {
-        Self { query, candidate: candidate.clone(), root: Rank(0), mode: Mode::Latency, calls: 1 }
+        let (candidate, root) = (candidate.clone(), Rank(0));
+        Self { query, candidate, root, mode: Mode::Latency, calls: 1, uneven: false }
     }
 
-    /// Returns the number of bytes in a block.
+    /// Returns the number of bytes in a block, or their mean.
     pub fn bytes(&self) -> usize {
         usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the number of bytes in the longest block.
+    fn longest(&self) -> usize {
+        self.bytes() * if self.uneven { 2 } else { 1 }
+    }
+
+    /// Returns the number of bytes in the block from one PE to another.
+    fn block_bytes(&self, from: Rank, to: Rank) -> usize {
+        if !self.uneven {
+            return self.bytes();
+        }
+        // A PE that contributes one block sends it to every PE.
+        let is_for_all = self.query.collective.source_blocks(2, true) == 1;
+        let to = if is_for_all { 0 } else { u64::from(to.0) };
+        let random = splitmix64(&mut (u64::from(from.0) << 32 | to));
+        usize::try_from(random % (self.longest() as u64 + 1)).unwrap_or(0)
+    }
+
+    /// Returns the ranges of bytes of a PE's blocks in its source and in its target, by rank. The
+    /// blocks are as far apart as if all had the greatest length.
+    fn ranges(&self, me: Rank) -> [Vec<Range<usize>>; 2] {
+        let Query { collective, pes, .. } = self.query;
+        let is_root = me == self.root;
+        let of = |blocks: u32, bytes: &dyn Fn(Rank) -> usize| {
+            let range = |peer: Rank| {
+                let at = if blocks > 1 { peer.index() * self.longest() } else { 0 };
+                at..at + bytes(peer)
+            };
+            (0..pes).map(Rank).map(range).collect()
+        };
+        [
+            of(collective.source_blocks(pes, is_root), &|peer| self.block_bytes(me, peer)),
+            of(collective.target_blocks(pes, is_root), &|peer| self.block_bytes(peer, me)),
+        ]
     }
 
     /// Returns the number of bytes of symmetric memory that its buffers take on a PE.
     pub fn heap_bytes(&self) -> usize {
         let Query { collective, pes, symmetric, .. } = self.query;
         let blocks = collective.source_blocks(pes, true) + collective.target_blocks(pes, true);
-        if symmetric { blocks as usize * self.bytes() } else { 0 }
+        if symmetric { blocks as usize * self.longest() } else { 0 }
     }
 
     /// Returns the description of one of its calls.
@@ -113,7 +151,7 @@ impl Program {
         show: &dyn Fn(f64),
     ) -> Result<ProgramOutcome> {
         let plans = simulation.plan(&self.call(), &self.candidate, &barrier())?;
-        let data = Data::of(self.bytes());
+        let data = Data::of(self.longest());
         let running = RunningProgram { program: self, plans, data, show, left: Cell::new(0) };
         let outcome = simulation.run(async |pe: &Pe<'_>| running.member(pe).await)?;
         let times: Vec<Times> = outcome.results.into_iter().collect::<Result<_>>()?;
@@ -181,6 +219,13 @@ impl RunningProgram<'_> {
             Collective::Broadcast if symmetric => (0, source_bytes),
             _ => (source_bytes, target_bytes),
         };
+        let ranges = self.program.ranges(pe.rank());
+        let layouts = || {
+            let listed = |blocks| Layout::Listed { blocks, element_bytes: 1 };
+            let [source, target] = &ranges;
+            let even = || Layout::of_blocks(collective, pe.size(), is_root, self.data.bytes);
+            if self.program.uneven { Some([listed(source), listed(target)]) } else { even() }
+        };
         let mut times = Times::new();
         for call in 0..calls {
             // Symmetric memory is written once, because peers may read it early or late.
@@ -201,7 +246,7 @@ impl RunningProgram<'_> {
                 kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
                 target: self.buffer(target, target_at),
-                layouts: Layout::of_blocks(collective, pe.size(), is_root, self.data.bytes),
+                layouts: layouts(),
             };
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
@@ -290,17 +335,18 @@ impl Data {
             received.len() == self.bytes
                 && self.multiple(index, multiples).eq(received.iter().copied())
         };
+        let is_block = |from: Rank, at: usize, index| {
+            let bytes = program.block_bytes(from, me);
+            received[at..][..bytes] == self.block(from, index, call)[..bytes]
+        };
         let are_blocks = |index| {
-            let bytes = self.bytes;
-            received.len() == pes as usize * bytes
-                && (0..pes).map(Rank).all(|from| {
-                    received[from.index() * bytes..][..bytes] == *self.block(from, index, call)
-                })
+            received.len() == pes as usize * self.bytes
+                && (0..pes).map(Rank).all(|from| is_block(from, from.index() * self.bytes, index))
         };
         match collective.regular() {
             Collective::Barrier => true,
             Collective::Broadcast => received == self.block(root, 0, call),
-            Collective::Scatter => received == self.block(root, me.0, call),
+            Collective::Scatter => is_block(root, 0, me.0),
             Collective::Gather | Collective::AllGather => are_blocks(0),
             Collective::AllToAll => are_blocks(me.0),
             Collective::Reduce | Collective::AllReduce => is_sum(0, pes),

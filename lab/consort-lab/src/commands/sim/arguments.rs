@@ -74,6 +74,9 @@ pub(crate) struct Sim {
     /// The root: the PE that sends a broadcast or receives a reduction [default: 0]
     #[arg(long, value_name = "RANK")]
     pub(super) root: Option<u32>,
+    /// Give the blocks of a vector variant random lengths, from 0 to twice the size
+    #[arg(long)]
+    pub(super) uneven: bool,
     /// Time each call alone, or calls in a row
     #[arg(long, value_parser = args::mode(), default_value = "latency")]
     pub(super) mode: Mode,

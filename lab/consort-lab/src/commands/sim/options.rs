@@ -58,6 +58,11 @@ impl Options {
             "--root: {} has no root",
             article(sim.what)
         );
+        require!(
+            !sim.uneven || sim.what.is_vector(),
+            "--uneven: the blocks of {} have one length",
+            article(sim.what)
+        );
         let root = sim.root.unwrap_or(0);
         require!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
         let query = sums(sim.what, sync(sim)?, pes, 0, false);
@@ -65,6 +70,7 @@ impl Options {
             root: Rank(root),
             mode: sim.mode,
             calls: sim.calls.unwrap_or(usual_calls(sim)),
+            uneven: sim.uneven,
             ..Program::once(query, &Candidate::new(""))
         };
         let conditions = Conditions {
@@ -185,7 +191,9 @@ fn programs(
             !what.combines() || bytes % ELEMENT_BYTES == 0,
             "{shown} are not multiples of {ELEMENT_BYTES} B, the size of a reduction's elements"
         );
-        let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
+        let longest = bytes.checked_mul(1 + usize::from(sim.uneven));
+        let memory = longest.and_then(|bytes| bytes.checked_mul(blocks(what, pes)));
+        let memory = memory.filter(|&memory| memory <= MOST_BYTES);
         require!(
             memory.is_some(),
             "{shown} are too large for {pes} simulated PEs: their buffers may take {} in total",

@@ -82,7 +82,7 @@ waiting.";
 /// Adds the settings that all figures have in common.
 fn heading(page: &mut Page, conditions: &Conditions, program: &Program) {
     let Conditions { machine, seed, .. } = conditions;
-    let Program { query, root, mode, calls, .. } = program;
+    let Program { query, root, mode, calls, uneven, .. } = program;
     let Query { collective: what, sync, pes, .. } = query;
     page.paragraph(format!("{what} on {}, {}", machine.title, counted(*pes, "PE")));
     let from = match what {
@@ -96,6 +96,9 @@ fn heading(page: &mut Page, conditions: &Conditions, program: &Program) {
         Mode::Throughput => "in a row (throughput): from last exit to last exit",
     };
     page.paragraph(format!("{from}{} {how}", counted(*calls, "call")));
+    if *uneven {
+        page.paragraph("blocks of random lengths, from 0 to twice the size");
+    }
     page.paragraph(format!("{}, seed {seed}", conditions.how()));
 }
 

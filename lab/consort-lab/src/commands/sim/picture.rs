@@ -30,7 +30,7 @@ const CLASSES: [(&str, &str); 6] = [
 /// Returns the class of a step.
 fn class(step: &Step) -> usize {
     match step.what {
-        "copy" => 0,
+        "copy" | "store" | "load" => 0,
         "send" | "put" | "get" => 1,
         "receive" => 2,
         "combine" | "get and combine" => 3,
@@ -42,7 +42,7 @@ fn class(step: &Step) -> usize {
 /// Draws a traced simulation.
 pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     let machine = &conditions.machine;
-    let Program { query, candidate, root, mode, calls } = &one.program;
+    let Program { query, candidate, root, mode, calls, .. } = &one.program;
     let Query { collective: what, pes, bytes, .. } = query;
     let mut svg = Svg::new(WIDTH);
     let sized = match what {
