@@ -17,6 +17,8 @@
 #[cfg(feature = "compositions")]
 pub mod any;
 #[cfg(feature = "compositions")]
+mod divide;
+#[cfg(feature = "compositions")]
 pub mod open;
 mod part;
 #[cfg(feature = "compositions")]
@@ -72,13 +74,18 @@ pub struct Schedule<A, B> {
 
 /// Turns the error of the part for `collective` into an error of the whole, because the caller
 /// knows only the whole.
-pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -> PlanError {
-    A::incapable(match error {
+pub(crate) fn of_whole(
+    algorithm: &'static str,
+    collective: Collective,
+    error: PlanError,
+) -> PlanError {
+    let why = match error {
         PlanError::Incapable { algorithm, why } => {
             format!("its {collective} by {algorithm}: {why}")
         }
         other => format!("its {collective}: {other}"),
-    })
+    };
+    PlanError::Incapable { algorithm, why: why.into() }
 }
 
 /// Returns the default algorithm of a part.
@@ -144,9 +151,9 @@ impl<C: Composition> Algorithm for Composed<C> {
         let (lower, upper, apart) = halves::<Self>(setting, C::queries)?;
         Ok(Schedule {
             first: C::First::schedule(&lower, &first)
-                .map_err(|error| of_whole::<Self>(lower.call.collective, error))?,
+                .map_err(|error| of_whole(C::NAME, lower.call.collective, error))?,
             second: C::Second::schedule(&upper, &second)
-                .map_err(|error| of_whole::<Self>(upper.call.collective, error))?,
+                .map_err(|error| of_whole(C::NAME, upper.call.collective, error))?,
             apart,
         })
     }

@@ -149,7 +149,8 @@ pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
     }
     let collective = query.collective;
     let all = described(collective).flat_map(|one| {
-        if one.parts.iter().any(Option::is_some) { of_parts(&one) } else { of_values(&one) }
+        let is_of_parts = one.parts.iter().any(Option::is_some);
+        if is_of_parts { of_parts(&one, capabilities.levels.depths()) } else { of_values(&one) }
     });
     all.filter(|candidate| check(&setting, candidate).is_ok()).collect()
 }
@@ -172,16 +173,30 @@ pub fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Can
 }
 
 /// Returns the candidates of an algorithm that is made of others: one part by each algorithm, the
-/// other parts by the default.
+/// other parts by the default. `depths` is how often the parts inside nodes and the part between
+/// nodes can be divided again.
 #[must_use]
-pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate> {
-    let parts: Vec<Collective> = parts.into_iter().flatten().collect();
-    let default_parts: Vec<Candidate> = parts.iter().map(|&part| default_candidate(part)).collect();
+pub fn of_parts(
+    &Description { name, parts, .. }: &Description,
+    depths: [usize; 2],
+) -> Vec<Candidate> {
+    let levels = (0..).zip(parts).filter_map(|(level, part)| Some((level, part?)));
+    let parts: Vec<(usize, Collective)> = levels.collect();
+    let default_parts: Vec<Candidate> =
+        parts.iter().map(|&(_, part)| default_candidate(part)).collect();
     let whole = |parts: Vec<Candidate>| parts.into_iter().fold(Candidate::new(name), Candidate::of);
     let mut all = vec![whole(default_parts.clone())];
-    for (index, &part) in parts.iter().enumerate() {
+    for (index, &(level, part)) in parts.iter().enumerate() {
         let plain = |one: &Description| one.parts.iter().all(Option::is_none);
-        let choices = described(part).filter(plain).flat_map(|one| of_values(&one));
+        let plain = described(part).filter(plain).flat_map(|one| of_values(&one));
+        let [inside, around] = depths;
+        let (is_divided, depths) = match level {
+            1 => (around > 0, [0, around.saturating_sub(1)]),
+            _ => (inside > 0, [inside.saturating_sub(1), 0]),
+        };
+        // No other algorithm of parts has the same name for the collective of its part.
+        let divided = describe(part, name).ok().filter(|_| is_divided);
+        let choices = plain.chain(divided.into_iter().flat_map(|one| of_parts(&one, depths)));
         for choice in choices.filter(|choice| *choice != default_parts[index]) {
             let mut parts = default_parts.clone();
             parts[index] = choice;

@@ -1,6 +1,6 @@
 //! The capabilities of a fabric.
 
-use crate::{Nodes, PAIRWISE_BYTES};
+use crate::{Levels, Nodes, PAIRWISE_BYTES};
 
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub struct Capabilities {
     pub counts: bool,
     /// How the PEs are placed on nodes, or on the last-level caches of one node.
     pub nodes: Nodes,
+    /// How nodes are divided, and how they are grouped.
+    pub levels: Levels,
     /// The PEs that can use collectives of the fabric.
     pub vendor: Vendor,
 }
@@ -46,6 +48,7 @@ impl Capabilities {
             pairwise_bytes: PAIRWISE_BYTES,
             counts: true,
             nodes: Nodes::One,
+            levels: Levels::NONE,
             vendor: Vendor::NONE,
         }
     }

@@ -45,7 +45,7 @@ pub use fabric::{
 pub use kernel::Kernel;
 pub use layout::Layout;
 pub use model::MachineModel;
-pub use nodes::{Nodes, Ranks};
+pub use nodes::{Levels, Nodes, Ranks};
 pub use notifications::{Event, Notification, Notifications, Then};
 pub use operator::{
     BitAnd, BitOr, BitXor, Max, Min, Operator, OperatorClass, Pod, Product, Sum, UnknownClass,

@@ -16,6 +16,84 @@ pub enum Nodes {
     InTurn(u32),
 }
 
+/// The most divisions on each side of [`Levels`].
+const MOST_LEVELS: usize = 3;
+
+/// The levels of a machine besides its [`Nodes`]: the divisions of each node, and the groups of
+/// nodes. [`Nodes::One`] stands for no further level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Levels {
+    /// The divisions of a node, from the outermost. The first divides the PEs of a node, by their
+    /// places. Each other one divides the groups of the one before it.
+    pub inside: [Nodes; MOST_LEVELS],
+    /// The groups of nodes, from the innermost. The first groups nodes, by their numbers. Each
+    /// other one groups the groups of the one before it.
+    pub around: [Nodes; MOST_LEVELS],
+}
+
+impl Levels {
+    /// No level besides the nodes.
+    pub const NONE: Self = Self::around([Nodes::One; MOST_LEVELS]);
+
+    /// Returns the levels in which nodes are grouped like this and not divided.
+    #[must_use]
+    pub const fn around(around: [Nodes; MOST_LEVELS]) -> Self {
+        Self { inside: [Nodes::One; MOST_LEVELS], around }
+    }
+
+    /// Returns the nodes of a team and their groups, from the groups of each PE on some levels, from
+    /// the innermost to the outermost. The innermost groups are the nodes. A level is left out if
+    /// it has no form or is the same as the level below it.
+    #[must_use]
+    pub fn of<const LEVELS: usize>(pes: &[[u32; LEVELS]]) -> (Nodes, Self) {
+        let mut groups: Vec<[u32; LEVELS]> = pes.to_vec();
+        if groups.is_empty() {
+            return Default::default();
+        }
+        let mut all = Vec::new();
+        for level in 0..LEVELS {
+            let nodes = Nodes::of(&groups.iter().map(|group| group[level]).collect::<Vec<_>>());
+            let below = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+            let is_innermost = level == 0;
+            if is_innermost || nodes != Nodes::One && nodes.count(below) < below {
+                let first = |node| groups[nodes.members(node, below).first as usize];
+                groups = (0..nodes.count(below)).map(first).collect();
+                all.push(nodes);
+            }
+        }
+        let mut all = all.into_iter();
+        let nodes = all.next().unwrap_or_default();
+        let around = std::array::from_fn(|_| all.next().unwrap_or_default());
+        (nodes, Self::around(around))
+    }
+
+    /// Returns the placement of the PEs of one node, and the levels besides it.
+    #[must_use]
+    pub const fn of_node(self) -> (Nodes, Self) {
+        let [nodes, inside @ ..] = self.inside;
+        (nodes, Self { inside: rest(inside), ..Self::NONE })
+    }
+
+    /// Returns the placement of one PE of each node, and the levels besides it.
+    #[must_use]
+    pub const fn of_leaders(self) -> (Nodes, Self) {
+        let [nodes, around @ ..] = self.around;
+        (nodes, Self::around(rest(around)))
+    }
+
+    /// Returns the number of divisions inside a node, and the number of groupings of nodes.
+    #[must_use]
+    pub fn depths(self) -> [usize; 2] {
+        [self.inside, self.around]
+            .map(|levels| levels.iter().take_while(|&&nodes| nodes != Nodes::One).count())
+    }
+}
+
+/// Returns the levels after the first.
+const fn rest([next, last]: [Nodes; MOST_LEVELS - 1]) -> [Nodes; MOST_LEVELS] {
+    [next, last, Nodes::One]
+}
+
 /// PEs of a team whose ranks are equally far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ranks {
@@ -43,6 +121,16 @@ impl Ranks {
         }
         let index = (rank - self.first) / self.stride;
         if index < self.count { Some(index) } else { None }
+    }
+
+    /// Returns some of these PEs, given their indices.
+    #[must_use]
+    pub const fn some(self, indices: Self) -> Self {
+        Self {
+            first: self.rank(indices.first),
+            stride: self.stride * indices.stride,
+            count: indices.count,
+        }
     }
 }
 
@@ -174,6 +262,41 @@ mod tests {
             assert_eq!((form.node(0), form.place(0), form.count(1)), (0, 0, 1));
             assert_eq!(form.members(0, 1), Ranks { first: 0, stride: 1, count: 1 });
         }
+    }
+
+    /// 2 packages of 2 NUMA nodes of 3 caches, in teams that fill them or do not.
+    #[test]
+    fn levels_are_found() {
+        let place = |pe: u32| [pe / 4, pe / 12, pe / 24];
+        let of = |pes| Levels::of(&(0..pes).map(place).collect::<Vec<_>>());
+        let around = |around| Levels::around(around);
+        let (caches, one) = (Nodes::Blocks(4), Nodes::One);
+        let [three, two] = [3, 2].map(Nodes::Blocks);
+        for pes in [48, 47, 37] {
+            assert_eq!(of(pes), (caches, around([three, two, one])), "{pes}");
+        }
+        assert_eq!(of(24), (caches, around([three, one, one])), "one package");
+        assert_eq!(of(12), (caches, Levels::NONE), "one NUMA node");
+        assert_eq!(of(4), (one, Levels::NONE), "one cache");
+        assert_eq!(of(0), (one, Levels::NONE));
+        // A cache for each NUMA node: they are one level.
+        let same =
+            Levels::of(&(0..8_u32).map(|pe| [pe / 2, pe / 2 + 7, pe / 4]).collect::<Vec<_>>());
+        assert_eq!(same, (two, around([two, one, one])));
+    }
+
+    #[test]
+    fn parts_have_the_levels_that_are_left() {
+        let [a, b, c, d] = [2, 3, 4, 5].map(Nodes::Blocks);
+        let levels = Levels { inside: [a, b, Nodes::One], around: [c, d, Nodes::One] };
+        assert_eq!(levels.depths(), [2, 2]);
+        let (nodes, left) = levels.of_node();
+        assert_eq!((nodes, left.depths()), (a, [1, 0]));
+        assert_eq!(left.of_node(), (b, Levels::NONE));
+        let (nodes, left) = levels.of_leaders();
+        assert_eq!((nodes, left.depths()), (c, [0, 1]));
+        assert_eq!(left.of_leaders(), (d, Levels::NONE));
+        assert_eq!(Levels::NONE.of_node(), (Nodes::One, Levels::NONE));
     }
 
     /// The members of all nodes are all PEs, each once, and each PE is at its place.

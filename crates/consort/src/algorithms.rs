@@ -7,7 +7,7 @@ use consort_collectives::{
     fingerprint, of_values, revisions, serves,
 };
 use consort_fabric::{
-    CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
+    CallSpec, Candidate, Capabilities, Collective, Levels, MachineModel, Nodes, Query, Vendor,
 };
 use consort_machine::{
     fork_safe::{Found, Mutex},
@@ -35,8 +35,8 @@ pub struct Algorithms {
     vendor: bool,
     /// The program's own algorithms.
     own: Own,
-    /// The placement of PEs on caches, by number of PEs.
-    caches: Mutex<Vec<(u32, Nodes)>>,
+    /// The placement of PEs on caches, and of these on larger units, by number of PEs.
+    caches: Mutex<Vec<(u32, (Nodes, Levels))>>,
     identity: Found<Identity>,
 }
 
@@ -268,7 +268,10 @@ impl Algorithms {
 
     fn capabilities_of(&self, pes: u32) -> Capabilities {
         match self.nodes(pes) {
-            None => Capabilities { nodes: self.caches(pes), ..Job::capabilities_of(pes) },
+            None => {
+                let (nodes, levels) = self.caches(pes);
+                Capabilities { nodes, levels, ..Job::capabilities_of(pes) }
+            }
             Some(nodes) => {
                 let vendor =
                     Vendor { team: self.vendor && nodes == Nodes::Blocks(1), leaders: self.vendor };
@@ -277,23 +280,24 @@ impl Algorithms {
         }
     }
 
-    /// Returns the placement on last-level caches of PEs that share memory.
-    fn caches(&self, pes: u32) -> Nodes {
+    /// Returns the placement on last-level caches of PEs that share memory, and the groups of
+    /// caches: NUMA nodes and packages.
+    fn caches(&self, pes: u32) -> (Nodes, Levels) {
         let mut caches = self.caches.lock();
         if let Some((_, known)) = caches.iter().find(|(of, _)| *of == pes) {
             return *known;
         }
-        let nodes = Nodes::of(&self.of_all.caches_of(pes as usize));
-        caches.push((pes, nodes));
-        nodes
+        let found = Levels::of(&self.of_all.levels_of(pes as usize));
+        caches.push((pes, found));
+        found
     }
 
     /// Returns the model of `pes` PEs.
     fn model(&self, pes: u32) -> MachineModel {
         match (self.nodes(pes), self.caches(pes)) {
             (Some(nodes), _) => self.model.clone().between(nodes),
-            (None, Nodes::One) => self.model.clone(),
-            (None, caches) => self.model.clone().between_caches(caches),
+            (None, (Nodes::One, _)) => self.model.clone(),
+            (None, (caches, levels)) => self.model.clone().between_caches(caches, levels),
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Capabilities, Nodes, Rank, Ranks, window};
+use consort_fabric::{Capabilities, Levels, Nodes, Rank, Ranks, window};
 
 use crate::{
     account::Total,
@@ -40,6 +40,7 @@ pub struct Simulation {
     heap_bytes: usize,
     window: u64,
     nodes: Nodes,
+    levels: Levels,
     deadline: Option<Instant>,
 }
 
@@ -121,6 +122,7 @@ impl Simulation {
             heap_bytes: 0,
             window,
             nodes: Nodes::One,
+            levels: Levels::NONE,
             deadline: None,
         }
     }
@@ -176,9 +178,16 @@ impl Simulation {
         self
     }
 
+    /// Sets how the nodes of random schedules are divided and grouped; by default they are not.
+    #[must_use]
+    pub const fn levels(mut self, levels: Levels) -> Self {
+        self.levels = levels;
+        self
+    }
+
     fn costs(&self) -> Result<Costs, SimulationError> {
         let Some(machine) = &self.machine else {
-            return Ok(Costs::Chaos(Chaos { nodes: self.nodes }));
+            return Ok(Costs::Chaos(Chaos { nodes: self.nodes, levels: self.levels }));
         };
         let most = machine.pes();
         if self.pes > most {

@@ -32,7 +32,7 @@ use consort_fabric::files;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Deserializer, Spanned, de::DeTable};
 
-pub use cluster::{Cluster, Compute, Inside, Network, Placement};
+pub use cluster::{Cluster, Compute, Group, Inside, Network, Placement};
 pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
 pub use layout::Layout;
 pub use message_buffers::{Interrupt, Link, MessageBuffers};

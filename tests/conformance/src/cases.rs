@@ -10,7 +10,7 @@ use consort_fabric::{
 
 use crate::{
     data::element_bytes,
-    registry::{everything, of_algorithm, on_nodes},
+    registry::{everything, of_algorithm, on_levels, on_nodes},
 };
 
 /// Zero, a byte, an element, two and a half words, more than a line, whole chunks, and several with
@@ -189,6 +189,15 @@ impl Space {
     pub fn of(pes: u32, sizes: &'static [usize]) -> Self {
         let all = Collective::EVERY.into_iter();
         Self::by(pes, sizes, all.flat_map(|one| kinds(one, on_nodes(one).into_iter().map(Some))))
+    }
+
+    /// Returns the cases of the algorithms for several levels. `depths` is how often the parts inside
+    /// nodes and the part between nodes can be divided again.
+    #[must_use]
+    pub fn on_levels(pes: u32, sizes: &'static [usize], depths: [usize; 2]) -> Self {
+        let all = Collective::EVERY.into_iter();
+        let of = |one| kinds(one, on_levels(one, depths).into_iter().map(Some));
+        Self::by(pes, sizes, all.flat_map(of))
     }
 
     /// Returns the cases of one algorithm, which need not be in the registry.

@@ -1,7 +1,7 @@
 //! The algorithms of the registry with all values of their parameters.
 
 use consort_collectives::{
-    Algorithm, Parameter, Setting, Vendor, Visitor, names, of_parts, serves, visit,
+    Algorithm, Parameter, Setting, Vendor, Visitor, describe, names, of_parts, serves, visit,
 };
 use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query, SyncModes};
 
@@ -23,7 +23,7 @@ impl Visitor for Values {
 /// of each.
 pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     if A::PARTS.iter().any(Option::is_some) {
-        return of_parts(&A::DESCRIPTION);
+        return of_parts(&A::DESCRIPTION, [0; 2]);
     }
     let mut all = vec![Candidate::new(A::NAME)];
     for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
@@ -46,6 +46,15 @@ pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
 pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
     let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
     names(collective).iter().flat_map(of).collect()
+}
+
+/// Returns the candidates of a collective for several levels: those whose parts are divided again.
+/// `depths` is how often the parts inside nodes and the part between nodes can be divided again.
+#[must_use]
+pub fn on_levels(collective: Collective, depths: [usize; 2]) -> Vec<Candidate> {
+    let divided = describe(collective, TWO_LEVELS).map(|one| of_parts(&one, depths));
+    let is_deep = |one: &Candidate| one.parts.iter().any(|part| part.algorithm == TWO_LEVELS);
+    divided.into_iter().flatten().filter(is_deep).collect()
 }
 
 /// The algorithms that need several nodes.

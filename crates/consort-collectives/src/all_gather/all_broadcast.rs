@@ -71,7 +71,7 @@ impl Algorithm for AllBroadcast {
         Self::parameter(candidate, 0)?;
         let Setting { rank, capabilities, call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
-        let refused = |error| of_whole::<Self>(Collective::Broadcast, error);
+        let refused = |error| of_whole(Self::NAME, Collective::Broadcast, error);
         let first = Knomial::schedule(&first, &broadcast).map_err(refused)?;
         // Up to two chunks have one buffer each, so they are sent without acknowledgements.
         let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;

@@ -7,15 +7,17 @@ use super::{
     part::PartFabric,
     sub::{Buffer, Sub},
 };
-use crate::{Algorithm, PlanError, algorithm::AnySchedule};
+use crate::{PlanError, algorithm::AnySchedule};
 
-/// Returns the candidate of a part, by its index among the parts that exist. It is the default one
-/// if the candidate names none.
-pub(crate) fn part_of<A: Algorithm>(
+/// Returns the candidate of a part of `algorithm`, by its index among the parts that exist. It is
+/// the default one if the candidate names none.
+pub(crate) fn part_of(
+    algorithm: &'static str,
+    parts: [Option<Collective>; 3],
     candidate: &Candidate,
     index: usize,
 ) -> Result<Candidate, PlanError> {
-    let parts: Vec<Collective> = A::PARTS.into_iter().flatten().collect();
+    let parts: Vec<Collective> = parts.into_iter().flatten().collect();
     if candidate.parts.is_empty() {
         return Ok(default_candidate(parts[index]));
     }
@@ -23,7 +25,8 @@ pub(crate) fn part_of<A: Algorithm>(
     part.cloned().ok_or_else(|| {
         let parts: Vec<String> =
             parts.iter().map(|part| format!("an algorithm of {part}")).collect();
-        A::incapable(format!("its parts are {}", parts.join(", ")))
+        let why = format!("its parts are {}", parts.join(", ")).into();
+        PlanError::Incapable { algorithm, why }
     })
 }
 

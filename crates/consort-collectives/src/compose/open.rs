@@ -62,10 +62,10 @@ impl<C: OpenComposition> Algorithm for Open<C> {
             Sub { ranks: all, own: setting.rank.0, buffers }
         };
         let middle = Buffer { place: Place::Target, first: 0, apart };
-        let of_part = |error, half: &Setting| of_whole::<Self>(half.call.collective, error);
-        let first = C::First::new(&alone(lower), &part_of::<Self>(candidate, 0)?)
+        let of_part = |error, half: &Setting| of_whole(C::NAME, half.call.collective, error);
+        let first = C::First::new(&alone(lower), &part_of(C::NAME, Self::PARTS, candidate, 0)?)
             .map_err(|error| of_part(error, &lower))?;
-        let second = C::Second::new(&alone(upper), &part_of::<Self>(candidate, 1)?)
+        let second = C::Second::new(&alone(upper), &part_of(C::NAME, Self::PARTS, candidate, 1)?)
             .map_err(|error| of_part(error, &upper))?;
         Ok(Schedule {
             first: PartSchedule {
@@ -84,9 +84,10 @@ impl<C: OpenComposition> Algorithm for Open<C> {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let (Ok(first), Ok(second)) =
-            (part_of::<Self>(candidate, 0), part_of::<Self>(candidate, 1))
-        else {
+        let (Ok(first), Ok(second)) = (
+            part_of(C::NAME, Self::PARTS, candidate, 0),
+            part_of(C::NAME, Self::PARTS, candidate, 1),
+        ) else {
             return f64::INFINITY;
         };
         let (of_first, of_second) = queries(query, C::queries);

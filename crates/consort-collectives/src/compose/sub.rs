@@ -37,6 +37,43 @@ impl Buffer {
     }
 }
 
+impl Sub {
+    /// Returns the view of all PEs of a call on the caller's buffers.
+    #[cfg(feature = "compositions")]
+    pub(crate) const fn whole(own: Rank, pes: u32) -> Self {
+        let ranks = Ranks { first: 0, stride: 1, count: pes };
+        let buffers = Buffers {
+            source: Buffer::new(Place::Source, 0),
+            target: Buffer::new(Place::Target, 0),
+        };
+        Self { ranks, own: own.0, buffers }
+    }
+
+    /// Returns the view of some of these PEs, given their ranks among them, whose buffers are
+    /// places of this view.
+    #[cfg(feature = "compositions")]
+    pub(crate) fn part(&self, ranks: Ranks, own: u32, buffers: Buffers) -> Self {
+        let Buffers { source, target } = buffers;
+        let [source, target] = [source, target].map(|buffer| self.buffer(buffer, ranks));
+        Self { ranks: self.ranks.some(ranks), own, buffers: Buffers { source, target } }
+    }
+
+    /// Returns the caller's buffer for a buffer of this view, on some of its PEs.
+    #[cfg(feature = "compositions")]
+    pub(crate) const fn buffer(&self, buffer: Buffer, ranks: Ranks) -> Buffer {
+        let on = match buffer.place {
+            Place::Source => self.buffers.source,
+            Place::Target => self.buffers.target,
+            _ => return buffer,
+        };
+        Buffer {
+            place: on.place,
+            first: on.on(ranks.first).first + buffer.first,
+            apart: on.apart * ranks.stride as usize + buffer.apart,
+        }
+    }
+}
+
 impl View for Sub {
     const ARE_LEADERS: bool = true;
 

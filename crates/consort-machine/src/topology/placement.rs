@@ -25,15 +25,17 @@ impl Topology {
         Some(cpus)
     }
 
-    /// Returns the last-level cache of each of `pes` PEs placed by [`Topology::placement`]. A cache
-    /// is named by its lowest processor. Empty if the PEs outnumber the allowed processors.
+    /// Returns the last-level cache, the NUMA node and the package of each of `pes` PEs placed by
+    /// [`Topology::placement`]. A cache is named by its lowest processor. Empty if the PEs outnumber
+    /// the allowed processors.
     #[must_use]
-    pub fn caches_of(&self, pes: usize) -> Vec<u32> {
-        let first = |cpu: CpuId| {
-            let shared = self.last_level_cache(cpu).and_then(|cache| cache.cpus.first());
-            shared.map_or(u32::MAX, |first| first.0)
+    pub fn levels_of(&self, pes: usize) -> Vec<[u32; 3]> {
+        let levels = |id: CpuId| {
+            let cpu = self.cpus().iter().find(|cpu| cpu.id == id);
+            let [package, node, cache] = cpu.map_or([u32::MAX; 3], |cpu| place(self, cpu));
+            [cache, node, package]
         };
-        self.placement(pes).into_iter().flatten().map(first).collect()
+        self.placement(pes).into_iter().flatten().map(levels).collect()
     }
 
     /// Returns all allowed processors in the order in which PEs use them; `None` if `pes` outnumber

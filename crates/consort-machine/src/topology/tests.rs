@@ -80,12 +80,14 @@ fn placed(topology: &Topology, pes: usize) -> Option<Vec<u32>> {
 fn pes_fill_caches_in_blocks() {
     let machine = two_sockets();
     let topology = machine.allow(&[0, 1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(topology.caches_of(2), [0, 0]);
-    assert_eq!(topology.caches_of(3), [0, 0, 2]);
-    assert_eq!(topology.caches_of(4), [0, 0, 2, 2]);
-    assert_eq!(topology.caches_of(1000), [0; 0], "they share cores");
-    assert_eq!(machine.allow(&[0, 1, 4, 5]).caches_of(2), [0, 0]);
-    assert_eq!(machine.allow(&[0, 2]).caches_of(2), [0, 2]);
+    // Cache, NUMA node and package.
+    let (first, second) = ([0, 0, 0], [2, 1, 1]);
+    assert_eq!(topology.levels_of(2), [first; 2]);
+    assert_eq!(topology.levels_of(3), [first, first, second]);
+    assert_eq!(topology.levels_of(4), [first, first, second, second]);
+    assert_eq!(topology.levels_of(1000), [first; 0], "they share cores");
+    assert_eq!(machine.allow(&[0, 1, 4, 5]).levels_of(2), [first; 2]);
+    assert_eq!(machine.allow(&[0, 2]).levels_of(2), [first, second]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The layout of a group's memory: the inboxes of its members, and the words that each member
 //! publishes.
 
-use consort_fabric::{Capabilities, Nodes, Rank, Vendor, window};
+use consort_fabric::{Capabilities, Levels, Nodes, Rank, Vendor, window};
 
 use super::line::Line;
 use crate::launch::pairwise::pairwise_bytes;
@@ -224,6 +224,7 @@ impl Geometry {
             counts: true,
             vendor: Vendor::NONE,
             nodes,
+            levels: Levels::NONE,
         }
     }
 }

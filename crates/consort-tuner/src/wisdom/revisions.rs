@@ -50,8 +50,13 @@ impl Revisions {
     /// collectives, because a candidate does not contain the collectives of its parts.
     pub(super) fn names(collective: Collective, candidate: &Candidate) -> Vec<String> {
         let own = format!("{collective} {}", candidate.algorithm);
-        let parts = candidate.parts.iter().map(|part| part.algorithm.clone());
-        std::iter::once(own).chain(parts).collect()
+        let mut names = vec![own];
+        let mut parts: Vec<&Candidate> = candidate.parts.iter().collect();
+        while let Some(part) = parts.pop() {
+            names.push(part.algorithm.clone());
+            parts.extend(&part.parts);
+        }
+        names
     }
 
     /// Returns the revisions of the algorithms with these names.

@@ -113,7 +113,12 @@ impl Parameters {
                 hop_ns: 0.0,
                 network: Network::FatTree { arity: pes.max(2) },
                 // No PE has a peer on its own node.
-                inside: Inside { transfer_ns: latency_ns, overhead_ns: 0.0, copy_gbps },
+                inside: Inside {
+                    transfer_ns: latency_ns,
+                    overhead_ns: 0.0,
+                    copy_gbps,
+                    groups: Vec::new(),
+                },
                 compute: None,
             }),
         }

@@ -4,7 +4,7 @@
 //! earlier one. A put lands long after it has returned, unless a fence follows. The seed determines
 //! the whole schedule, so a failing schedule can be repeated.
 
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Capabilities, Levels, Nodes, Rank};
 
 use super::{Site, Where};
 use crate::{account::Cause, engine::Time};
@@ -20,6 +20,8 @@ const LONGER: u64 = 100;
 pub(crate) struct Chaos {
     /// How the PEs are placed on nodes, as reported to the program.
     pub(crate) nodes: Nodes,
+    /// How nodes are divided and grouped, as reported to the program.
+    pub(crate) levels: Levels,
 }
 
 impl Chaos {
@@ -43,6 +45,7 @@ impl Chaos {
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
             nodes: self.nodes,
+            levels: self.levels,
         }
     }
 

@@ -41,7 +41,6 @@ pub(crate) struct Cluster {
     /// The longer of gap and overhead.
     turn: Time,
     inside_overhead: Time,
-    inside_transfer: Time,
     interfaces: Vec<Interface>,
     contention: bool,
 }
@@ -70,7 +69,6 @@ impl Cluster {
             gap: picoseconds(machine.gap_ns),
             turn: picoseconds(machine.gap_ns).max(overhead),
             inside_overhead: picoseconds(machine.inside.overhead_ns),
-            inside_transfer: picoseconds(machine.inside.transfer_ns),
             interfaces: interfaces.map(|_| Interface::default()).collect(),
             contention: effects.contention,
             machine,
@@ -88,6 +86,7 @@ impl Cluster {
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
             nodes: self.machine.placed(),
+            levels: self.machine.levels(),
         }
     }
 
@@ -123,6 +122,12 @@ impl Cluster {
 
     fn copying(&self, bytes: usize) -> Time {
         picoseconds(bytes as f64 / self.machine.inside.copy_gbps)
+    }
+
+    /// Returns the time to transfer a line between two PEs of a node.
+    fn inside_transfer(&self, a: u32, b: u32) -> Time {
+        let [a, b] = [a, b].map(|pe| self.machine.placed().place(pe));
+        picoseconds(self.machine.inside.transfer_between_ns(a, b))
     }
 
     /// Returns the time for which a message between two PEs keeps each of them busy.
@@ -162,7 +167,7 @@ impl Cluster {
             let busy = self.inside_overhead + self.copying(bytes);
             site.account.occupy(busy);
             site.spend(cause, busy).await;
-            return site.engine.now() + self.inside_transfer;
+            return site.engine.now() + self.inside_transfer(site.me, to);
         }
         site.account.occupy(self.overhead);
         let (first, last) = self.send_from(site.me, site.engine.now() + self.overhead, bytes);
@@ -173,7 +178,7 @@ impl Cluster {
     /// Gets this many bytes.
     async fn fetch(&self, site: Site<'_>, from: u32, bytes: usize, cause: Cause) {
         if self.is_inside(site.me, from) {
-            let moving = if site.me == from { 0 } else { self.inside_transfer };
+            let moving = if site.me == from { 0 } else { self.inside_transfer(site.me, from) };
             return site.spend(cause, self.inside_overhead + moving + self.copying(bytes)).await;
         }
         let requested = self.inject(site, from, 0, cause).await;

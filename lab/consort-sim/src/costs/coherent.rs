@@ -141,6 +141,7 @@ impl Coherent {
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
             nodes: self.machine.layout.dies(pes),
+            levels: self.machine.layout.levels(pes),
         }
     }
 

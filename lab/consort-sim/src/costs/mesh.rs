@@ -174,6 +174,7 @@ impl Mesh {
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
             nodes: consort_fabric::Nodes::One,
+            levels: consort_fabric::Levels::NONE,
         }
     }
 

@@ -5,7 +5,7 @@
 //! each hop after the first adds to the latency, and PEs of a node exchange messages through its
 //! memory.
 
-use consort_fabric::Nodes;
+use consort_fabric::{Levels, Nodes};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -108,6 +108,29 @@ pub struct Inside {
     /// The bandwidth of copying a message, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
+    /// Groups of PEs that are nearer to each other, such as those of a cache, from the smallest.
+    #[serde(default, rename = "group")]
+    pub groups: Vec<Group>,
+}
+
+/// The division of a node's PEs into groups, which are nearer to each other.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The number of PEs in a group, at consecutive places of their node.
+    #[serde(deserialize_with = "reading::count")]
+    pub pes: u32,
+    /// The one-way time to transfer a line within a group.
+    #[serde(deserialize_with = "reading::positive")]
+    pub transfer_ns: f64,
+}
+
+impl Inside {
+    /// Returns the one-way time to transfer a line between PEs at two places of a node.
+    pub fn transfer_between_ns(&self, a: u32, b: u32) -> f64 {
+        let group = self.groups.iter().find(|group| a / group.pes == b / group.pes);
+        group.map_or(self.transfer_ns, |group| group.transfer_ns)
+    }
 }
 
 impl Described for Cluster {
@@ -116,6 +139,12 @@ impl Described for Cluster {
         let most = self.pes_per_node;
         let message = format!("expected at most {most}, one for each PE");
         ensure(self.interfaces_per_node <= most, "interfaces_per_node", message)?;
+        let sizes = self.inside.groups.iter().map(|group| group.pes).chain([self.pes_per_node]);
+        let sizes: Vec<u32> = sizes.collect();
+        let are_nested =
+            sizes.windows(2).all(|pair| pair[0] < pair[1] && pair[1].is_multiple_of(pair[0]));
+        let message = "expected at most 3 groups, each a part of the next, the last of a node";
+        ensure(are_nested && sizes.len() <= 4, "inside.group", message)?;
         match &self.network {
             Network::FatTree { arity } => {
                 let message = "expected 2 or more nodes below a switch, found 1";
@@ -143,6 +172,23 @@ impl Cluster {
             Placement::Blocks => Nodes::Blocks(self.pes_per_node),
             Placement::InTurn => Nodes::InTurn(self.nodes),
         }
+    }
+
+    /// Returns the levels besides the nodes: the groups of PEs inside, and in a fat tree the nodes
+    /// below one switch.
+    pub fn levels(&self) -> Levels {
+        let mut around = [Nodes::One; 3];
+        if let Network::FatTree { arity } = self.network {
+            let below = std::iter::successors(Some(arity), |below| below.checked_mul(arity));
+            for (level, _) in around.iter_mut().zip(below.take_while(|&below| below < self.nodes)) {
+                *level = Nodes::Blocks(arity);
+            }
+        }
+        let mut inside = [Nodes::One; 3];
+        for (level, group) in inside.iter_mut().zip(self.inside.groups.iter().rev()) {
+            *level = Nodes::Blocks(group.pes);
+        }
+        Levels { inside, around }
     }
 
     /// Returns the node of a PE.

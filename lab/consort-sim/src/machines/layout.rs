@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use consort_fabric::Nodes;
+use consort_fabric::{Levels, Nodes};
 use serde::{Deserialize, Serialize};
 
 use super::reading::{self, Flaw, ensure, product};
@@ -64,6 +64,22 @@ impl Layout {
             }
             Self::Mesh { .. } => Nodes::One,
         }
+    }
+
+    /// Returns the number of threads of a package, if there are several packages of several dies.
+    pub(crate) fn package(&self, threads: u32) -> Option<u32> {
+        let Self::Packages { dies_per_package, .. } = self else { return None };
+        let Nodes::Blocks(die) = self.dies(threads) else { return None };
+        Some(die * dies_per_package).filter(|&package| *dies_per_package > 1 && package < threads)
+    }
+
+    /// Returns the levels besides the dies: if there are several packages, they are groups of dies.
+    pub(crate) fn levels(&self, threads: u32) -> Levels {
+        let groups = match (self.package(threads), self.dies(threads)) {
+            (Some(package), Nodes::Blocks(die)) => Nodes::Blocks(package / die),
+            _ => Nodes::One,
+        };
+        Levels::around([groups, Nodes::One, Nodes::One])
     }
 
     /// Returns the number of hardware threads of a core.

@@ -3,7 +3,7 @@
 
 use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel, Nodes};
 
-use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
+use super::{Cluster, Coherent, Inside, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
 
 impl Machine {
@@ -53,6 +53,13 @@ fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
             Nodes::Blocks(die) => Some((Nodes::Blocks(die), Box::new(coherent(machine, die)))),
             _ => None,
         },
+        around: match machine.layout.levels(pes).of_leaders() {
+            (Nodes::One, _) => Vec::new(),
+            (packages, _) => {
+                let package = machine.layout.package(pes).unwrap_or(pes);
+                vec![(packages, MachineModel { inside: None, ..coherent(machine, package) })]
+            }
+        },
     }
 }
 
@@ -83,6 +90,7 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
         serve_gbps: line_bytes / machine.serve_ns.max(f64::MIN_POSITIVE),
         cores: pes,
         inside: None,
+        around: Vec::new(),
     }
 }
 
@@ -90,7 +98,8 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
     // The sender's overhead and the latency. The receiver's overhead is its own work.
     let between_ns = |other| {
         if machine.node(other) == machine.node(0) {
-            machine.inside.transfer_ns + machine.inside.overhead_ns
+            let place = machine.placed().place(other);
+            machine.inside.transfer_between_ns(0, place) + machine.inside.overhead_ns
         } else {
             let latency_ns = machine.latency_between_ns(machine.node(0), machine.node(other));
             latency_ns + machine.overhead_ns
@@ -101,19 +110,6 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
     let crosses = pes > machine.pes_per_node;
     let gbps = if crosses { 1.0 / machine.gap_per_byte_ns } else { machine.inside.copy_gbps };
     let (gap_ns, overhead_ns) = (machine.gap_ns, machine.overhead_ns);
-    let copy_gbps = machine.inside.copy_gbps;
-    let inside = MachineModel {
-        transfer_ns: machine.inside.transfer_ns + machine.inside.overhead_ns,
-        next_line_ns: LINE_PAYLOAD_BYTES as f64 / copy_gbps,
-        overhead_ns: machine.inside.overhead_ns,
-        copy_gbps,
-        pull_gbps: copy_gbps,
-        get_ns: 0.0,
-        switch_ns: 0.0,
-        serve_gbps: copy_gbps,
-        cores: pes,
-        inside: None,
-    };
     MachineModel {
         transfer_ns,
         next_line_ns: LINE_PAYLOAD_BYTES as f64 / gbps,
@@ -124,8 +120,48 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: gbps,
         cores: pes,
-        inside: crosses.then(|| (machine.placed(), Box::new(inside))),
+        inside: crosses
+            .then(|| (machine.placed(), Box::new(inside(machine, machine.pes_per_node)))),
+        around: if crosses { switches(machine, pes) } else { Vec::new() },
     }
+}
+
+/// Returns the parameters of some PEs of one node of a cluster.
+fn inside(machine: &Cluster, pes: u32) -> MachineModel {
+    let Inside { overhead_ns, copy_gbps, groups, .. } = &machine.inside;
+    let transfer_ns = mean(pes, |other| machine.inside.transfer_between_ns(0, other) + overhead_ns);
+    let largest = groups.iter().rev().find(|group| group.pes < pes);
+    MachineModel {
+        transfer_ns,
+        next_line_ns: LINE_PAYLOAD_BYTES as f64 / copy_gbps,
+        overhead_ns: *overhead_ns,
+        copy_gbps: *copy_gbps,
+        pull_gbps: *copy_gbps,
+        get_ns: 0.0,
+        switch_ns: 0.0,
+        serve_gbps: *copy_gbps,
+        cores: pes,
+        inside: largest
+            .map(|group| (Nodes::Blocks(group.pes), Box::new(inside(machine, group.pes)))),
+        around: Vec::new(),
+    }
+}
+
+/// Returns the groups of nodes below one switch, each with the model of such a group.
+fn switches(machine: &Cluster, pes: u32) -> Vec<(Nodes, MachineModel)> {
+    let levels =
+        std::iter::successors(Some(machine.levels()), |levels| Some(levels.of_leaders().1));
+    let mut below = machine.pes_per_node;
+    let mut around = Vec::new();
+    for levels in levels {
+        let (Nodes::Blocks(arity), _) = levels.of_leaders() else { break };
+        below *= arity;
+        if below >= pes {
+            break;
+        }
+        around.push((Nodes::Blocks(arity), cluster(machine, below)));
+    }
+    around
 }
 
 #[cfg(test)]

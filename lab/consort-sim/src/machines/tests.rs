@@ -8,6 +8,8 @@ use proptest::{
     sample::{Index, select},
 };
 
+use consort_fabric::{Levels, Nodes};
+
 use super::{
     AtomicOp, Cluster, Coherent, DescriptionError, Kind, Machine, MessageBuffers, Network, State,
 };
@@ -300,6 +302,46 @@ fn contradictory_clusters_are_refused() {
     refused_at("sides", "cluster", tree, torus, "expected sides of 1024 nodes, found 64");
     let many = "pes_per_node = 1025";
     refused_at("nodes = 1024", "cluster", "pes_per_node = 16", many, "found 1024 x 1025");
+}
+
+/// The groups of the PEs of a node, which replace the last line before them.
+const GROUPS: &str = "copy_gbps = 5
+
+[[inside.group]]
+pes = 2
+transfer_ns = 20
+
+[[inside.group]]
+pes = 8
+transfer_ns = 40
+";
+
+#[test]
+fn levels_follow_from_the_description() {
+    let one = Nodes::One;
+    let around = |machine: &str, pes| {
+        let layout = coherent(machine).layout;
+        (layout.dies(pes), layout.levels(pes).of_leaders().0)
+    };
+    let [eight, twelve] = [8, 12].map(Nodes::Blocks);
+    assert_eq!(around("epyc-9654-x2", 192), (eight, twelve));
+    assert_eq!(around("epyc-9654-x2", 96), (eight, one), "one package");
+    assert_eq!(around("epyc-9654-x2", 8), (one, one), "one die");
+    let cluster = cluster(&edited("cluster", "copy_gbps = 5\n", GROUPS));
+    let Levels { inside, around } = cluster.levels();
+    assert_eq!(inside, [eight, Nodes::Blocks(2), one], "from the outermost");
+    assert_eq!(around, [Nodes::Blocks(32), one, one], "nodes below a switch, of 1024");
+    let times = [1, 2, 8].map(|place| cluster.inside.transfer_between_ns(0, place));
+    assert_eq!(times, [20.0, 40.0, 100.0]);
+}
+
+#[test]
+fn contradictory_groups_are_refused() {
+    for (old, new) in [("pes = 8", "pes = 3"), ("pes = 8", "pes = 16"), ("pes = 8", "pes = 2")] {
+        let text = edited("cluster", "copy_gbps = 5\n", &GROUPS.replace(old, new));
+        let (_, message) = flaw(&text);
+        assert!(message.contains("each a part of the next"), "{new}: {message}");
+    }
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 //! | `threads` | the threads of a process, by the public interface of `consort` |
 //! | `loopback` | the same on nodes that only exchange messages, late and in any order |
 //! | `schedules` | the simulator, with operations of any duration |
+//! | `levels` | the simulator, with nodes that are divided and grouped |
 //! | `machines` | the simulator, on machine models |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
@@ -16,6 +17,7 @@ use consort_sandbox as _;
 
 mod faults;
 mod guides;
+mod levels;
 mod loopback;
 mod machines;
 mod outside_algorithm;

@@ -30,7 +30,7 @@ const WRITE: &str = "TEST_WRITE_REVISIONS";
 fn is_of_usual_parts(collective: Collective, candidate: &Candidate) -> bool {
     let usual = || {
         let described = describe(collective, &candidate.algorithm).expect("it is registered");
-        of_parts(&described).swap_remove(0)
+        of_parts(&described, [0; 2]).swap_remove(0)
     };
     candidate.parts.is_empty() || *candidate == usual()
 }

@@ -7,7 +7,7 @@ use consort_collectives::{Setting, names};
 use consort_conformance::{
     Case, Counts, Coverage, Member, Program, Side, Space, data::kernel, run,
 };
-use consort_fabric::{Capabilities, Collective, Nodes, Place, Rank, Span, Vendor};
+use consort_fabric::{Capabilities, Collective, Levels, Nodes, Place, Rank, Span, Vendor};
 
 use crate::{
     simulated::listed,
@@ -128,6 +128,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
             1 => Nodes::InTurn(2 + pes % 2),
             _ => Nodes::Blocks(2),
         },
+        levels: Levels::NONE,
     }
 }
 

@@ -36,7 +36,12 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
         gap_per_byte_ns,
         hop_ns: 7.0,
         network: Network::FatTree { arity: 64 },
-        inside: Inside { transfer_ns: 50.0, overhead_ns: 3.0, copy_gbps: 8.0 / COMBINE_NS },
+        inside: Inside {
+            transfer_ns: 50.0,
+            overhead_ns: 3.0,
+            copy_gbps: 8.0 / COMBINE_NS,
+            groups: Vec::new(),
+        },
         compute: None,
     };
     let text = String::from("a test");
