@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -378,6 +379,22 @@ def test_training_step_of_a_model_is_that_of_gloo(run):
     for ours, theirs in run(program):
         assert ours == pytest.approx(theirs, rel=1e-6)
         assert ours[0] > ours[-1]
+
+
+def test_comparison_with_gloo_is_printed():
+    command = [sys.executable, "-m", "consort.torch"]
+    rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert rows[0].startswith("2 processes on") and rows[2].split() == [
+        "call",
+        "type",
+        "size",
+        "gloo",
+        "consort",
+        "gloo/consort",
+    ]
+    assert len(rows) == 14 and all(row.endswith("x") and len(row) <= 80 for row in rows[3:])
+    wrong = subprocess.run([*command, "none"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr) == (1, "usage: python -m consort.torch [PROCESSES]\n")
 
 
 def test_killed_process_is_an_error_on_all_others(run, tmp_path):
