@@ -4,7 +4,7 @@
 //! arrays. The rest of the program must not change them either, as with NumPy's functions that let
 //! other threads run.
 
-use std::fmt::Display;
+use std::{fmt::Display, ops::Range};
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
@@ -19,7 +19,7 @@ use pyo3::{
     prelude::*,
 };
 
-use crate::elements::{Borrow, Elements};
+use crate::elements::{Borrow, Elements, Use};
 
 /// The names of operators.
 pub(crate) const OPERATORS: [&str; 7] = ["sum", "product", "min", "max", "and", "or", "xor"];
@@ -222,7 +222,7 @@ fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyRe
 
 /// A borrow of the memory that a call reads.
 pub(crate) enum Read<'py, T: Data> {
-    Array(PyReadonlyArrayDyn<'py, T::Raw>),
+    Array(PyReadonlyArrayDyn<'py, T::Raw>, Use),
     Elements(Borrow<'py, T>),
 }
 
@@ -235,14 +235,15 @@ impl<'py, T: Data> Read<'py, T> {
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readonly().map_err(|error| not_borrowed(what, error))?;
-        held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        Ok(Self::Array(held))
+        let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
+        let used = Use::new(bytes_of(slice), false, what)?;
+        Ok(Self::Array(held, used))
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&self) -> &[T] {
         match self {
-            Self::Array(held) => cast_slice(held.as_slice().unwrap_or_default()),
+            Self::Array(held, _) => cast_slice(held.as_slice().unwrap_or_default()),
             Self::Elements(held) => held.slice(),
         }
     }
@@ -250,7 +251,7 @@ impl<'py, T: Data> Read<'py, T> {
 
 /// A borrow of the memory that a call writes.
 pub(crate) enum Written<'py, T: Data> {
-    Array(PyReadwriteArrayDyn<'py, T::Raw>),
+    Array(PyReadwriteArrayDyn<'py, T::Raw>, Use),
     Elements(Borrow<'py, T>),
 }
 
@@ -263,17 +264,24 @@ impl<'py, T: Data> Written<'py, T> {
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readwrite().map_err(|error| not_borrowed(what, error))?;
-        held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        Ok(Self::Array(held))
+        let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
+        let used = Use::new(bytes_of(slice), true, what)?;
+        Ok(Self::Array(held, used))
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&mut self) -> &mut [T] {
         match self {
-            Self::Array(held) => cast_slice_mut(held.as_slice_mut().unwrap_or_default()),
+            Self::Array(held, _) => cast_slice_mut(held.as_slice_mut().unwrap_or_default()),
             Self::Elements(held) => held.slice_mut(),
         }
     }
+}
+
+/// Returns the addresses of the bytes of elements.
+fn bytes_of<T>(elements: &[T]) -> Range<usize> {
+    let Range { start, end } = elements.as_ptr_range();
+    start.addr()..end.addr()
 }
 
 /// Returns the object as elements of `T`, or `None` if it is an array.

@@ -1,8 +1,8 @@
 //! The memory of an object that is not an array, such as a tensor.
 //!
 //! NumPy has no bfloat16 of its own, and a view of a tensor's memory as an array takes longer than
-//! a short call. So a caller may name an address, a number of elements and a type. Memory is
-//! borrowed for a call, as that of arrays is: a second call that would change it is refused.
+//! a short call. So a caller may name an address, a number of elements and a type. The memory that
+//! calls use is registered, that of arrays too: a second call that would change it is refused.
 
 #![expect(unsafe_code, reason = "the memory of an address becomes a slice")]
 
@@ -71,17 +71,44 @@ impl Elements {
     }
 }
 
-/// A range of memory that a call uses.
-struct Use {
+/// The memory that calls use now, and whether they write it. There are few.
+static IN_USE: Mutex<Vec<(Range<usize>, bool)>> = Mutex::new(Vec::new());
+
+fn all() -> MutexGuard<'static, Vec<(Range<usize>, bool)>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A range of memory that a call uses, until this is dropped.
+pub(crate) struct Use {
     range: Range<usize>,
     is_written: bool,
 }
 
-/// The memory that calls use now. There are few.
-static IN_USE: Mutex<Vec<Use>> = Mutex::new(Vec::new());
+impl Use {
+    /// Registers the use of some bytes.
+    ///
+    /// # Errors
+    /// If another call uses some of them, and one of the two writes.
+    pub(crate) fn new(range: Range<usize>, is_written: bool, what: &str) -> PyResult<Self> {
+        let mut all = all();
+        if all.iter().any(|(one, written)| (is_written || *written) && overlap(one, &range)) {
+            return Err(in_use(what));
+        }
+        all.push((range.clone(), is_written));
+        Ok(Self { range, is_written })
+    }
+}
 
-fn all() -> MutexGuard<'static, Vec<Use>> {
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Use {
+    fn drop(&mut self) {
+        let mut all = all();
+        let is_it = |(range, is_written): &(Range<usize>, bool)| {
+            *range == self.range && *is_written == self.is_written
+        };
+        if let Some(at) = all.iter().position(is_it) {
+            all.swap_remove(at);
+        }
+    }
 }
 
 fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
@@ -91,7 +118,7 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
 /// A borrow of elements for a call.
 pub(crate) struct Borrow<'py, T> {
     elements: Bound<'py, Elements>,
-    is_written: bool,
+    used: Use,
     of: PhantomData<T>,
 }
 
@@ -99,20 +126,14 @@ impl<'py, T: Data> Borrow<'py, T> {
     /// Borrows elements of type `T`.
     ///
     /// # Errors
-    /// If they have another type, or another call uses the memory and one of the two writes it.
+    /// If another call uses the memory, and one of the two writes it.
     pub(crate) fn new(
         elements: &Bound<'py, Elements>,
         is_written: bool,
         what: &str,
     ) -> PyResult<Self> {
-        let range = elements.get().range();
-        let mut all = all();
-        let clashes = |one: &Use| (is_written || one.is_written) && overlap(&one.range, &range);
-        if all.iter().any(clashes) {
-            return Err(in_use(what));
-        }
-        all.push(Use { range, is_written });
-        Ok(Self { elements: elements.clone(), is_written, of: PhantomData })
+        let used = Use::new(elements.get().range(), is_written, what)?;
+        Ok(Self { elements: elements.clone(), used, of: PhantomData })
     }
 
     fn start(&self) -> NonNull<T> {
@@ -132,19 +153,8 @@ impl<'py, T: Data> Borrow<'py, T> {
 
     /// Returns the elements, to write them.
     pub(crate) fn slice_mut(&mut self) -> &mut [T] {
-        debug_assert!(self.is_written);
+        debug_assert!(self.used.is_written);
         // SAFETY: as above. The memory is writable, and no other call reads it meanwhile.
         unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.elements.get().count) }
-    }
-}
-
-impl<T> Drop for Borrow<'_, T> {
-    fn drop(&mut self) {
-        let range = self.elements.get().range();
-        let mut all = all();
-        let is_it = |one: &Use| one.range == range && one.is_written == self.is_written;
-        if let Some(at) = all.iter().position(is_it) {
-            all.swap_remove(at);
-        }
     }
 }

@@ -190,8 +190,13 @@ def test_two_calls_cannot_change_the_memory_of_an_object():
     def program(team):
         team._native.collective("all_reduce", None, elements(whole, "float64"), "sum")
 
-    with pytest.raises(ValueError, match="in use by another call, and one of the two calls"):
-        consort.launch(program, 2)
+    def of_both_kinds(team):
+        memory = elements(whole, "float64") if team.rank == 0 else whole
+        team._native.collective("all_reduce", None, memory, "sum")
+
+    for each in (program, of_both_kinds):
+        with pytest.raises(ValueError, match="in use by another call, and one of the two calls"):
+            consort.launch(each, 2)
 
 
 def test_bfloat16_tensors_of_torch_are_used_in_place():

@@ -205,6 +205,9 @@ def test_operators_and_types(run):
             tensor = torch.ones(3).to(dtype) if rank == 1 else torch.zeros(3).to(dtype)
             dist.broadcast(tensor, 1)
             assert torch.equal(tensor.to(torch.complex128), torch.ones(3, dtype=torch.complex128))
+        halves = torch.tensor([1 + 2j, rank], dtype=torch.complex32)
+        dist.group.WORLD.allreduce([halves]).wait()
+        assert halves.to(torch.complex64).tolist() == [2 + 4j, 1]
         scalar = torch.tensor(2.0, requires_grad=True)
         dist.all_reduce(scalar)
         assert scalar.item() == 4.0

@@ -504,7 +504,7 @@ def _gather_in(
     if whole is not None:
         _move(native, call, tensor, Target(whole), root=root)
         return
-    gathered = torch.empty((native.size, tensor.numel()), dtype=tensor.dtype)
+    gathered = torch.empty((native.size, tensor.numel()), dtype=tensor.dtype, device="cpu")
     native.collective(call, source(tensor), Target(gathered).elements, None, root)
     for output, block in zip(received, gathered, strict=True):
         output.detach().copy_(block.reshape(output.shape))

@@ -58,7 +58,11 @@ _NATIVE = _FLOATS | _INTEGERS | {torch.bool}
 _MOVED_AS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
 #: The types of the parts of complex elements.
-_PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+_PARTS = {
+    torch.complex32: torch.float16,
+    torch.complex64: torch.float32,
+    torch.complex128: torch.float64,
+}
 
 
 def check(tensor: Any) -> None:
@@ -190,7 +194,9 @@ def _held(tensor: torch.Tensor, op: Operator | None = None) -> torch.Tensor:
 
 def _elements(tensor: torch.Tensor, op: Operator | None) -> _consort.Elements:
     name, parts = _type(tensor.dtype, op is not None)
-    return _consort.Elements(tensor.data_ptr(), tensor.numel() * parts, name, tensor)
+    # The storage stays while a call runs, even if the tensor gets another one meanwhile.
+    owner = tensor.untyped_storage()
+    return _consort.Elements(tensor.data_ptr(), tensor.numel() * parts, name, owner)
 
 
 @cache

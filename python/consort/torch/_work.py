@@ -56,7 +56,7 @@ class Work(dist.Work):
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Waits for the call. After `timeout`, or else that of the group, the group fails."""
         if not self._is_over:
-            self._wait(timeout.total_seconds() or self._limit)
+            self._wait(max(timeout.total_seconds(), 0) or self._limit)
         self._outcome()
         return True
 

@@ -43,6 +43,8 @@ float16 = dtype("float16", "float16")
 bfloat16 = dtype("bfloat16", "V2")
 float32 = dtype("float32", "float32")
 float64 = dtype("float64", "float64")
+#: Its elements are only moved.
+complex32 = dtype("complex32", "V4")
 complex64 = dtype("complex64", "complex64")
 complex128 = dtype("complex128", "complex128")
 int8 = dtype("int8", "int8")
@@ -188,8 +190,9 @@ def cat(tensors: list[Tensor]) -> Tensor:
     return Tensor(whole, kind=tensors[0].dtype)
 
 
-def empty(shape: tuple[int, ...], dtype: dtype) -> Tensor:
+def empty(shape: tuple[int, ...], dtype: dtype, device: str) -> Tensor:
     """Returns a tensor with any elements."""
+    assert device == "cpu"
     return Tensor(np.empty(shape, dtype.elements), kind=dtype)
 
 
