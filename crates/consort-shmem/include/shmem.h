@@ -5,9 +5,18 @@
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
-/* Stops a warning of C89 and C++98 for each `long long`, and keeps messages about wrong arguments
- * short: they do not list the macros below. */
+/* Stops a warning of C89 and C++98 for each `long long`. It also keeps GCC's messages about wrong
+ * arguments short: they do not list the macros below. Clang would no longer warn of arguments that
+ * are truncated. */
+#if !defined(__clang__)
 #pragma GCC system_header
+#elif defined(__cplusplus)
+#if __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#pragma GCC system_header
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
