@@ -117,8 +117,9 @@ impl Refinements {
         self.era.get() == era
     }
 
-    /// Returns the results so far, one for each query. If several kinds of calls have the same query, because
-    /// wisdom does not record where they differ (such as the root), it returns the fastest.
+    /// Returns the results so far, one for each query. If several kinds of calls have the same
+    /// query, because wisdom does not record where they differ (such as the root), it returns the
+    /// fastest.
     pub(crate) fn found(&self) -> Vec<Entry> {
         let mut found: Vec<Entry> = Vec::new();
         for (call, kind) in &*self.kinds.borrow() {
