@@ -161,8 +161,8 @@ impl Mix {
     }
 
     /// Returns the same calls under the queries that selection uses: wisdom of commutative
-    /// operators serves all operators. Vector variants are left out, because no choice depends on
-    /// their lengths.
+    /// operators serves all operators. Vector variants are left out: PEs know different lengths, so
+    /// their queries have none.
     #[must_use]
     pub fn tunable(&self) -> Self {
         let mut tunable = Self::default();

@@ -287,8 +287,8 @@ impl ReplayResult {
         }
         if *untunable_count > 0 {
             page.paragraph(format!(
-                "{untunable_count} calls of vector variants are not tuned: choices do not depend on \
-                 their lengths."
+                "{untunable_count} calls of vector variants are not tuned: their choices cannot \
+                 depend on lengths, because each PE knows only its own."
             ));
         }
     }

@@ -37,6 +37,10 @@ use crate::{
 #[derive(Hash)]
 pub struct TwoPhaseBruck;
 
+/// The model prefers these rounds only for so many PEs, if it does not know the lengths. Among
+/// fewer, long blocks lose more in the simulation than short ones gain.
+const FEWEST_PES: u32 = 64;
+
 /// A length in a message, in bytes. `LONG` if the block does not travel.
 type Length = u16;
 const LONG: Length = Length::MAX;
@@ -334,7 +338,8 @@ impl Algorithm for TwoPhaseBruck {
         let direct = || vector_blocks::cost_ns(query, f64::from(query.pes) - 1.0, model);
         match (query.bytes, candidate.parameter("block_bytes")) {
             // The query of a program has no length: a mean of short and of long blocks.
-            (0, _) => of_short(0.0) + direct() / 2.0,
+            (0, _) if query.pes >= FEWEST_PES => of_short(0.0) + direct() / 2.0,
+            (0, _) => f64::INFINITY,
             (bytes, Some(most)) if bytes > most => of_short(0.0) + direct(),
             (bytes, _) => of_short(bytes as f64),
         }
@@ -421,10 +426,10 @@ mod tests {
             TwoPhaseBruck::cost_ns(&query, &candidate, &model) < direct
         };
         for pes in [16, 64, 192] {
-            assert!(prefers_rounds(pes, 0, 192) && prefers_rounds(pes, 64, 192), "{pes} PEs");
-            assert!(!prefers_rounds(pes, 512, 192), "{pes} PEs");
+            assert!(prefers_rounds(pes, 64, 192) && !prefers_rounds(pes, 512, 192), "{pes} PEs");
+            assert_eq!(prefers_rounds(pes, 0, 192), pes >= FEWEST_PES, "{pes} PEs");
         }
-        assert!(!prefers_rounds(2, 0, 192));
+        assert!(!prefers_rounds(2, 0, 192) && !prefers_rounds(2, 64, 192));
         assert!(!prefers_rounds(64, 0, 2), "a hop is a turn of the scheduler");
     }
 }
