@@ -107,7 +107,7 @@ fn counter_runs_under_all_locks_and_schemes() {
 
 #[test]
 fn stacks_and_queues_are_timed_with_peers() {
-    let schemes = [&["Handoff"], &LOCKS[1..], &SCHEMES[1..6]].concat();
+    let schemes = [&["Handoff"], &LOCKS[1..], &SCHEMES[1..7]].concat();
     for (name, others) in [
         ("stack", &["Stack, default", "Treiber", "parking_lot Mutex", "std Mutex"][..]),
         (
