@@ -37,6 +37,12 @@ pub struct Threads {
     /// Whether stores that wait in an in-order buffer already request their lines.
     #[serde(default)]
     pub claims_lines: bool,
+    /// Whether a load that misses first waits until the thread's stores are acknowledged.
+    #[serde(default)]
+    pub loads_wait: bool,
+    /// Whether a load that misses takes the line from the core that owns it, instead of sharing it.
+    #[serde(default)]
+    pub loads_take_lines: bool,
     /// The cycles of a fence, excluding what it waits for.
     #[serde(deserialize_with = "reading::not_negative")]
     pub fence_cycles: f64,

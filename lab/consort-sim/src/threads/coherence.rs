@@ -181,7 +181,7 @@ impl World {
                 if writes { others.saturating_sub(1) as Time * self.costs.sharer } else { 0 };
             let serve = self.costs.serve + more;
             let rest = (self.cost(line, core, kind) + more).saturating_sub(travelled).max(serve);
-            let transferred = !self.costs.writes_at_home && writes;
+            let transferred = !self.costs.writes_at_home && writes || self.takes(line, core, kind);
             (rest, if transferred && kind != Kind::Stream { rest } else { serve })
         };
         line.free = now + occupied;
@@ -255,9 +255,20 @@ impl World {
         }
     }
 
+    /// Returns whether a load takes the line from the core that owns it. A prefetch never does.
+    fn takes(&self, line: &LineState, core: u32, kind: Kind) -> bool {
+        self.costs.loads_take_lines
+            && kind == Kind::Load
+            && line.owner.is_some_and(|owner| owner != core)
+    }
+
     /// Changes which cores have copies, and wakes the threads that spun on a copy that is gone.
     fn change_copies(&self, line: &mut LineState, core: u32, kind: Kind) {
         match kind {
+            _ if self.takes(line, core, kind) => {
+                line.holders = Cores::only(core);
+                line.owner = Some(core);
+            }
             Kind::Load | Kind::Prefetch { own: false } => {
                 let alone = line.holders.is_empty() && !self.costs.writes_at_home;
                 line.holders.insert(core);

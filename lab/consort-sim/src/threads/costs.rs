@@ -68,6 +68,8 @@ pub(super) struct Costs {
     pub(super) pairs: bool,
     pub(super) in_order: bool,
     pub(super) claims_lines: bool,
+    pub(super) loads_wait: bool,
+    pub(super) loads_take_lines: bool,
     pub(super) store_buffer: usize,
     pub(super) prefetch: Option<Prefetch>,
     /// The largest number of lines that a core's prefetcher waits for.
@@ -116,6 +118,8 @@ impl Costs {
             pairs: threads.pairs,
             in_order: threads.stores == StoreOrder::InOrder,
             claims_lines: threads.claims_lines,
+            loads_wait: threads.loads_wait,
+            loads_take_lines: threads.loads_take_lines,
             store_buffer: threads.store_buffer,
             prefetch: threads.prefetch.clone(),
             #[expect(

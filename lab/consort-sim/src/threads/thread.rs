@@ -148,8 +148,11 @@ impl SimulatedThread {
                 false
             }
             _ => {
+                if world.costs.loads_wait {
+                    world.drain(self.me, Stall::Coherence, |state| state.stores.get() == 0).await;
+                }
                 world.tally(self.me).remote_reads += 1;
-                world.begin(self.me, line, Kind::Load, now);
+                world.begin(self.me, line, Kind::Load, world.engine.now());
                 self.served().await;
                 true
             }

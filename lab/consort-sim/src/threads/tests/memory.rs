@@ -9,7 +9,7 @@ use consort_machine::{Line, Machine, Until};
 
 use super::{
     Description, MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, cycles, near, run,
-    timed,
+    run_with, timed,
 };
 use crate::{
     machines::{AtomicOp, State},
@@ -61,6 +61,72 @@ fn loads_stores_and_atomics_match_the_table() {
                 let cost = machine.atomic_ns(AtomicOp::FetchAdd, State::Modified, distance(&three));
                 near(added, own + cost, &what);
             });
+        }
+    }
+}
+
+#[test]
+fn load_that_misses_waits_for_stores_only_if_the_machine_says_so() {
+    for name in [XEON, OPTERON] {
+        let machine = coherent(name);
+        let own = cycles(name, machine.threads.as_ref().unwrap().operation_cycles);
+        let other = machine.threads() - 1;
+        let to = machine.distance(0, other);
+        for waits in [false, true] {
+            let (stored, loaded) = (Line::new(), Line::new());
+            let changes = [("threads.loads_wait", if waits { "true" } else { "false" })];
+            run_with(name, &changes, &[0, other], async |thread: SimulatedThread| {
+                if thread.me == 1 {
+                    thread.store(&stored[0], 1, Relaxed).await;
+                    return thread.store(&loaded[0], 1, Relaxed).await;
+                }
+                at(&thread, 10).await;
+                let both = timed(&thread, async {
+                    thread.store(&stored[0], 2, Relaxed).await;
+                    thread.load(&loaded[0], Relaxed).await;
+                });
+                let [load, store] =
+                    [machine.load_ns(State::Modified, to), machine.store_ns(State::Modified, to)];
+                let cost = if waits { own + store + load } else { 2.0 * own + load };
+                near(both.await, cost, &format!("{name}, {waits}"));
+            });
+        }
+    }
+}
+
+/// A core that loads a line, and then has it, stores to it at once. The core that had the line
+/// fetches it again.
+#[test]
+fn load_takes_the_line_from_its_owner_only_if_the_machine_says_so() {
+    for name in [XEON, OPTERON] {
+        let machine = coherent(name);
+        let threads = machine.threads.as_ref().unwrap();
+        let own = cycles(name, threads.operation_cycles);
+        let fence = cycles(name, threads.fence_cycles);
+        let other = machine.threads() - 1;
+        let to = machine.distance(0, other);
+        for takes in [false, true] {
+            let line = Line::new();
+            let changes = [("threads.loads_take_lines", if takes { "true" } else { "false" })];
+            let outcome = run_with(name, &changes, &[0, other], async |thread: SimulatedThread| {
+                if thread.me == 1 {
+                    thread.store(&line[0], 1, Relaxed).await;
+                    at(&thread, 20).await;
+                    return thread.load(&line[0], Relaxed).await;
+                }
+                at(&thread, 10).await;
+                let load = timed(&thread, thread.load(&line[0], Relaxed)).await;
+                near(load, own + machine.load_ns(State::Modified, to), name);
+                let stored = timed(&thread, async {
+                    thread.store(&line[0], 2, Relaxed).await;
+                    thread.fence(SeqCst).await;
+                });
+                // The instruction of the fence overlaps with a store that takes long.
+                let store = if takes { own } else { machine.store_ns(State::Shared, to) };
+                near(stored.await, own + store + fence, &format!("{name}, {takes}"));
+                0
+            });
+            assert_eq!((outcome.results[1], outcome.tallies[1].remote_reads), (Some(2), 1));
         }
     }
 }

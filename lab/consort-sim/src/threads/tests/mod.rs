@@ -31,7 +31,17 @@ fn run<R>(
     placement: &[u32],
     program: impl AsyncFn(SimulatedThread) -> R,
 ) -> ThreadsOutcome<R> {
-    let machine = Description::find(name).unwrap();
+    run_with(name, &[], placement, program)
+}
+
+/// Runs a program on a machine with other values of some parameters.
+fn run_with<R>(
+    name: &str,
+    changes: &[(&str, &str)],
+    placement: &[u32],
+    program: impl AsyncFn(SimulatedThread) -> R,
+) -> ThreadsOutcome<R> {
+    let machine = Description::changed(name, changes).unwrap();
     let simulation = ThreadSimulation::on(machine, 0).placed(placement.to_vec());
     simulation.run(program).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
