@@ -182,6 +182,36 @@ mod tests {
         assert_eq!([1, 2, 6, 7, 46, 47].map(|degree| scc.depth(degree)), [48, 6, 4, 3, 3, 2]);
     }
 
+    /// Returns when the last of some children is notified along a complete tree of a degree. Each
+    /// node sets the flags of its successors one after the other.
+    fn notified_ns(scc: &Scc, children: usize, degree: usize) -> f64 {
+        let wait_ns = scc.put_from_buffer_latency_ns(1, scc.buffer_hops) + scc.read_flag_ns();
+        let mut at_ns = vec![0.0];
+        for node in 0..children {
+            let [before, parent] = [node % degree, node / degree];
+            at_ns.push(at_ns[parent] + before as f64 * scc.put_flag_ns() + wait_ns);
+        }
+        at_ns.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Section 3.1.1: "a binary tree provides the lowest notification latency, when compared to
+    /// trees of higher output degrees". By enumeration this holds for 7 children, up to a tie, but
+    /// not for every number of children.
+    #[test]
+    fn binary_tree_notifies_within_an_eighth_of_the_best_tree() {
+        let scc = Scc { flag_read_ns: 0.0, ..Scc::table_4_1() };
+        let over_best = |children: usize| {
+            let higher = (3..=children.max(3)).map(|degree| notified_ns(&scc, children, degree));
+            notified_ns(&scc, children, 2) / higher.fold(f64::INFINITY, f64::min)
+        };
+        let ratios: Vec<f64> = (2..=47).map(over_best).collect();
+        assert_eq!((over_best(2), over_best(7)), (1.0, 1.0));
+        near(over_best(3), 0.818, 0.001);
+        near(over_best(47), 1.076, 0.001);
+        near(ratios.iter().copied().fold(0.0, f64::max), 1.114, 0.001);
+        assert_eq!(ratios.iter().filter(|&&ratio| ratio > 1.0 + 1e-9).count(), 31);
+    }
+
     #[test]
     #[should_panic(expected = "degree 48 among 48 cores")]
     fn degree_must_be_less_than_the_number_of_cores() {
