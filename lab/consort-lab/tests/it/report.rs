@@ -27,6 +27,7 @@ fn each_command_has_a_report_with_plots() {
         ("sim barrier --pes 8", "bars", "The simulated machine"),
         ("reproduce H1 --pes 3 --budget 0", "bars", "are given by its source"),
         ("reproduce T5 --budget 0", "lines", "get, us by routers"),
+        ("reproduce T5 --budget 0", "lines", ">Time, us</text>"),
     ] {
         let html = report_of(PROGRAM, folder.path(), line);
         assert!(html.contains(part), "{line}: {part}");

@@ -94,6 +94,7 @@ fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
 fn lines(document: &mut Document, claim: &str, curves: &Curves) {
     let Curves { values, by, numbers, ways } = curves;
     let scale = axes::scale_of(numbers.iter().copied());
+    let label = values.split(", ").find_map(in_words).unwrap_or_else(|| values.clone());
     let series = ways.iter().map(|(way, values)| {
         let points = numbers.iter().zip(values).map(|(&x, &y)| Point {
             x,
@@ -108,7 +109,7 @@ fn lines(document: &mut Document, claim: &str, curves: &Curves) {
     document.curves(&Lines {
         title: format!("{claim}, {values} by {by}"),
         x: Axis::new(by, scale),
-        y: Axis::new(values, axes::scale_of(all)),
+        y: Axis::new(label, axes::scale_of(all)),
         series: series.collect(),
         diagonal: None,
     });
@@ -149,9 +150,10 @@ fn bars(
         _ => format!(" ({} of {} figures)", shown.len(), quantities.len()),
     };
     let in_unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let label = in_words(unit).unwrap_or_else(|| format!("Value, {unit}"));
     document.bars(&Bars {
         title: format!("{claim}, {machine}{in_unit}{shown_of}"),
-        axis: Axis::new(format!("{}{logarithmic}", in_words(unit)), scale),
+        axis: Axis::new(format!("{label}{logarithmic}"), scale),
         of: "figure".to_owned(),
         series: KINDS.map(str::to_owned).into(),
         groups: shown.iter().map(group).collect(),
@@ -159,16 +161,17 @@ fn bars(
     });
 }
 
-/// Returns the label of an axis of a unit.
-fn in_words(unit: &str) -> String {
-    match unit {
+/// Returns the label of an axis of a unit, if the unit says what it measures.
+fn in_words(unit: &str) -> Option<String> {
+    Some(match unit {
         "" => "Number".to_owned(),
         "x" => "Ratio, x".to_owned(),
-        "us" | "ns" | "ms" => format!("Time, {unit}"),
-        "MB/s" | "Mops/s" => format!("Rate, {unit}"),
+        "ratio" => "Ratio".to_owned(),
+        "us" | "ns" | "ms" | "cycles" => format!("Time, {unit}"),
+        "MB/s" | "GB/s" | "Mops/s" | "Gflop/s" => format!("Rate, {unit}"),
         "%" => "Share, %".to_owned(),
-        other => format!("Value, {other}"),
-    }
+        _ => return None,
+    })
 }
 
 /// Adds a table of all figures.
