@@ -96,7 +96,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let fits = |rounds: &u32| ROUND * *rounds <= experiment.budget;
     let rounds = (1..=MOST_ROUNDS).rev().find(fits).unwrap_or(1);
     command.args(["--rounds", &rounds.to_string()]);
-    let (launcher, without) = launcher(experiment)?;
+    let Some((launcher, without)) = launcher(experiment) else {
+        let why = "neither `mpirun` nor `consort` is in PATH: build consort with `cargo build \
+                   --release`";
+        return Ok(Outcome::unmeasured(why));
+    };
     command.args(["--launcher", &launcher]).args(without);
     let printed = commands::output(&mut command, LIMIT, experiment.stop)?;
     outcome(pes, &printed)
@@ -107,22 +111,24 @@ fn script() -> PathBuf {
     Path::new(SOURCES).join("lab/apps/compare")
 }
 
-/// Returns the command that starts PEs, and the option that leaves out all peers, which need an
-/// MPI.
-fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
+/// Returns the command that starts PEs, if there is one, and the option that leaves out all peers,
+/// which need an MPI.
+fn launcher(experiment: &Experiment<'_>) -> Option<(String, Option<String>)> {
     let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.display());
     if let Ok(launcher) = mpi::launcher(1, experiment.stop) {
         // The last word is the number of processes.
         let words = std::iter::once(launcher.get_program()).chain(launcher.get_args());
         let mut words: Vec<String> = words.map(quoted).collect();
         words.pop();
-        return Ok((words.join(" ") + " {pes}", None));
+        return Some((words.join(" ") + " {pes}", None));
     }
     // The command `consort` of this installation, or else the one in PATH.
-    let installed = env::current_exe().map(|own| own.with_file_name("consort"));
-    let consort = installed.ok().filter(|it| it.exists()).unwrap_or_else(|| "consort".into());
+    let installed = env::current_exe().ok().map(|own| own.with_file_name("consort"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let in_path = env::split_paths(&path).map(|folder| folder.join("consort"));
+    let consort = installed.into_iter().chain(in_path).find(|it| it.is_file())?;
     let peers = APPLICATIONS.map(|(_, _, peer, ..)| peer).join(",");
-    Ok((quoted(consort.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
+    Some((quoted(consort.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
 }
 
 /// Returns the outcome of the claim for the script's output.
