@@ -4,8 +4,8 @@ use anyhow::Result;
 use consort_sim::machines::Machine;
 
 use super::{
-    BARRIER, BARRIER_OVER_FLAG, FLAG, GROWTH, MACHINE, PING_PONG, STRONG, WEAK, name, of_size,
-    strong,
+    BARRIER, BARRIER_OVER_FLAG, FLAG, GROWTH, LARGE_BALL, MACHINE, PING_PONG, STRONG, WEAK, name,
+    of_size, strong,
 };
 use crate::{
     figures::quantity::Quantity,
@@ -34,7 +34,7 @@ const GROWING_COLUMNS: [usize; 3] = [12_800, 51_200, 204_800];
 /// When a simulation fails.
 pub fn ping_pong() -> Result<Vec<Quantity>> {
     let machine = Machine::find(MACHINE)?;
-    let mut all = Vec::new();
+    let (mut all, mut ratios) = (Vec::new(), Vec::new());
     for figure in &PING_PONG {
         let bytes = figure.at as usize;
         let [counted_ns, flag_ns] = [Notification::Counted, Notification::Flag]
@@ -43,8 +43,11 @@ pub fn ping_pong() -> Result<Vec<Quantity>> {
         let what = format!("{}, {}, {bytes} B", name(Workload::PingPong), METHODS[0]);
         let counted = Quantity::new(MACHINE, what, "us").with_pes(2);
         all.push(counted.simulated(counted_ns / 1e3));
+        ratios.push(flag_ns / counted_ns);
         all.push(figure.on(MACHINE).with_pes(2).simulated(flag_ns / counted_ns));
     }
+    let falls = ratios[ratios.len() - 1] / ratios[0];
+    all.push(LARGE_BALL.on(MACHINE).with_pes(2).simulated(falls));
     Ok(all)
 }
 

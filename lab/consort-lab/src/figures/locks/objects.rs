@@ -83,6 +83,12 @@ pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
         ["MP-SERVER-1", "HYBCOMB-1"].map(|name| most(queues.gains(name, &third, ..)));
     report.add(MP_SERVER_LEAD.on(TILE), mp);
     report.add(HYBCOMB_LEAD.on(TILE), hybcomb);
+    // The third best is not LCRQ if the sentence is about queues with one lock alone.
+    for name in ["MP-SERVER-1", "HYBCOMB-1"] {
+        let third = most(queues.gains(name, &rest, ..));
+        let what = format!("6.8a {name} / best of {} and {}", rest[0], rest[1]);
+        report.add_other(TILE, what, "x", third);
+    }
     let one_lock =
         ONE_LOCK_QUEUES.map(|name| queues.gains(name, &OTHER_QUEUES, TILES..)[0]).to_vec();
     report.add(ONE_LOCK.on(TILE), least(one_lock));

@@ -35,12 +35,18 @@ figures! { pub FIGURES of "T12", "sections 6.2.5 and 7.2.3": "x":
     QUEUES_LEAD_OF_XEON("7.11 optimized / best other but LCRQ+H", XEON >= 1.0)
     CLUSTERED_LEAD("7.11 LCRQ+H / optimized", XEON >= 1.0)
     CLUSTERED_FAIRNESS("7.11 LCRQ+H, most / least operations", XEON == 1.4)
+    LONG_TURN_FAIRNESS("7.2.3 LCRQ+H, 1 Mcycle, most / least operations", XEON == 4.0)
     BACKOFF_FAIRNESS("7.11 srv-B, most / least operations", XEON == 1.0, OPTERON == 1.0)
     DIE_MCS("6.2.5 MCS, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
     DIE_CC_SYNCH("6.2.5 CC-SYNCH, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
     DIE_SHM_SERVER("6.2.5 SHM-SERVER, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
     DIE_LCRQ("6.2.5 LCRQ, a die / tile-gx36", XEON >= 1.0, OPTERON >= 1.0)
     DIE_TWO("6.2.5 CC-SYNCH on a die, two locks / one", XEON >= 1.0, OPTERON >= 1.0)
+    // "proportionally larger numbers than on the TILE-Gx".
+    CC_SYNCH_STALLS("6.2.5 CC-SYNCH, share stalled, a die / tile-gx36", XEON >= 1.0, OPTERON >= 1.0)
+    SERVER_STALLS("6.2.5 SHM-SERVER, share stalled, a die / tile-gx36", XEON >= 1.0, OPTERON >= 1.0)
+    "Mops/s":
+    LONG_TURN_RATE("7.2.3 LCRQ+H, 1 Mcycle", XEON >= 30.0)
 }
 
 const BASE: &str = "srv-base";
@@ -54,6 +60,8 @@ const LCRQ: &str = "LCRQ";
 
 /// The cycles for which LCRQ+H waits for the turn of a socket (section 7.2.3).
 const TURN_CYCLES: f64 = 400_000.0;
+/// The same, for a higher rate and lower fairness.
+const LONG_TURN_CYCLES: f64 = 1_000_000.0;
 /// The number of cycles of the Xeon in a nanosecond.
 const XEON_GHZ: f64 = 2.13;
 /// LCRQ+H is measured this many times as long, so that each socket has several turns.
@@ -211,11 +219,15 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
     let optimized = one.at(STREAMING, clients).mops.min(one.at(BACKOFF, clients).mops);
     let combined = two.at(CC, clients).mops.max(free.at(LCRQ, clients).mops);
     if machine == XEON {
-        let clustered = clustered(x86)?;
+        let [clustered, long] =
+            [TURN_CYCLES, LONG_TURN_CYCLES].map(|cycles| clustered(x86, cycles));
+        let (clustered, long) = (clustered?, long?);
         let best = combined.max(two.at(H, clients).mops);
         report.add(QUEUES_LEAD_OF_XEON.on(machine), optimized / best);
         report.add(CLUSTERED_LEAD.on(machine), clustered.mops / optimized);
         report.add(CLUSTERED_FAIRNESS.on(machine), clustered.fairness());
+        report.add(LONG_TURN_RATE.on(machine), long.mops);
+        report.add(LONG_TURN_FAIRNESS.on(machine), long.fairness());
     } else {
         report.add(QUEUES_LEAD.on(machine), optimized / combined);
     }
@@ -225,9 +237,9 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
 }
 
 /// Runs LCRQ+H with all threads.
-fn clustered(x86: X86) -> Result<Point> {
+fn clustered(x86: X86, turn_cycles: f64) -> Result<Point> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a short time")]
-    let wait_ns = (TURN_CYCLES / XEON_GHZ) as u64;
+    let wait_ns = (turn_cycles / XEON_GHZ) as u64;
     let clusters = Clusters { of: |thread| thread.0 as usize % 8, wait_ns };
     let setting = x86.setting(Way::FetchAdd, 1, x86.clients)?;
     lcrq_of_clusters(&Setting { measured_ns: TURNS * MEASURED_NS, ..setting }, clusters)
@@ -243,6 +255,15 @@ fn on_a_die(x86: X86, report: &mut Report) -> Result<()> {
     ];
     for (figure, here, there) in ways {
         let ratio = x86.die(here)?.run()?.mops / tile(there, TILES, 1).run()?.mops;
+        report.add(figure.on(x86.machine), ratio);
+    }
+    // As in figure 6.6b, a thread serves for the whole run.
+    let ways = [
+        (&CC_SYNCH_STALLS, Way::CcSynch(u64::MAX), Way::CcSynch(u64::MAX)),
+        (&SERVER_STALLS, shm(x86.slots()), shm(TILE_SLOTS)),
+    ];
+    for (figure, here, there) in ways {
+        let ratio = x86.die(here)?.run()?.stalled() / tile(there, TILES, 1).run()?.stalled();
         report.add(figure.on(x86.machine), ratio);
     }
     let [here, there] = [x86.die(Way::FetchAdd)?, tile(Way::FetchAdd, TILES, 0)].map(|s| lcrq(&s));
