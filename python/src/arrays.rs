@@ -1,4 +1,4 @@
-//! The Rust type of an array, and a borrow of its memory for a call.
+//! A borrow of the memory of an array for a call.
 //!
 //! A call borrows its arrays. Other calls, of any thread, are refused if they would change these
 //! arrays. The rest of the program must not change them either, as with NumPy's functions that let
@@ -6,10 +6,8 @@
 
 use std::{fmt::Display, ops::Range};
 
-use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
-use consort::ops::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
-use half::{bf16, f16};
-use num_complex::Complex;
+use bytemuck::{cast, cast_slice, cast_slice_mut};
+use half::bf16;
 use numpy::{
     BorrowError, Element, PyArray1, PyArrayDescrMethods as _, PyArrayDyn, PyArrayMethods as _,
     PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _,
@@ -19,70 +17,11 @@ use pyo3::{
     prelude::*,
 };
 
-use crate::elements::{Borrow, Elements, Use};
-
-/// The names of operators.
-pub(crate) const OPERATORS: [&str; 7] = ["sum", "product", "min", "max", "and", "or", "xor"];
-
-/// A visitor that takes an operator on `T`.
-pub(crate) trait Takes<T> {
-    /// The result of the visitor.
-    type Output;
-    /// Visits the operator.
-    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Self::Output;
-}
-
-/// A type of elements of arrays.
-pub(crate) trait Data: Pod + Send + Sync {
-    /// The type that represents them in a NumPy array.
-    type Raw: Element + Pod;
-    /// NumPy's name of the type.
-    const NAME: &'static str;
-    /// The names of the operators on it.
-    const OPERATORS: &'static [&'static str];
-
-    /// Passes the operator of this name to the visitor, if the type has it.
-    fn combine<V: Takes<Self>>(name: &str, visitor: V) -> Option<V::Output>;
-}
-
-macro_rules! data {
-    ($($type:ty as $raw:ty, $name:literal: $($operator:literal $value:ident),*;)*) => {$(
-        impl Data for $type {
-            type Raw = $raw;
-            const NAME: &'static str = $name;
-            const OPERATORS: &'static [&'static str] = &[$($operator),*];
-
-            fn combine<V: Takes<Self>>(name: &str, visitor: V) -> Option<V::Output> {
-                match name {
-                    $($operator => Some(visitor.take($value)),)*
-                    _ => None,
-                }
-            }
-        }
-    )*};
-    (integers $($type:ident $name:literal)*) => {
-        data! {$(
-            $type as $type, $name: "sum" Sum, "product" Product, "min" Min, "max" Max,
-                "and" BitAnd, "or" BitOr, "xor" BitXor;
-        )*}
-    };
-}
-
-data! {
-    integers
-    i8 "int8" i16 "int16" i32 "int32" i64 "int64" u8 "uint8" u16 "uint16" u32 "uint32" u64 "uint64"
-}
-
-// `[u8; 1]` and `u8` are different types, so calls on `bool` and on `uint8` do not match.
-data! {
-    f16 as f16, "float16": "sum" Sum, "product" Product, "min" Min, "max" Max;
-    bf16 as bf16, "bfloat16": "sum" Sum, "product" Product, "min" Min, "max" Max;
-    f32 as f32, "float32": "sum" Sum, "product" Product, "min" Min, "max" Max;
-    f64 as f64, "float64": "sum" Sum, "product" Product, "min" Min, "max" Max;
-    Complex<f32> as Complex<f32>, "complex64": "sum" Sum, "product" Product;
-    Complex<f64> as Complex<f64>, "complex128": "sum" Sum, "product" Product;
-    [u8; 1] as u8, "bool": "min" BitAnd, "max" BitOr, "and" BitAnd, "or" BitOr, "xor" BitXor;
-}
+use crate::{
+    elements::{Borrow, Elements},
+    types::{BFLOAT16, Data, KINDS},
+    uses::{Use, in_use},
+};
 
 /// Evaluates `$body` with `$type` as the type of an array's elements.
 macro_rules! for_type_of {
@@ -116,28 +55,6 @@ macro_rules! for_type_of {
 }
 pub(crate) use for_type_of;
 
-/// The kind of bfloat16, for which NumPy has no letter: the package `ml_dtypes` defines the type.
-const BFLOAT16: u8 = b'B';
-
-/// The types of elements: their names, NumPy's letters of their kinds, and their sizes in bytes.
-pub(crate) const KINDS: [(&str, u8, usize); 15] = [
-    ("float16", b'f', 2),
-    ("bfloat16", BFLOAT16, 2),
-    ("float32", b'f', 4),
-    ("float64", b'f', 8),
-    ("int8", b'i', 1),
-    ("int16", b'i', 2),
-    ("int32", b'i', 4),
-    ("int64", b'i', 8),
-    ("uint8", b'u', 1),
-    ("uint16", b'u', 2),
-    ("uint32", b'u', 4),
-    ("uint64", b'u', 8),
-    ("bool", b'b', 1),
-    ("complex64", b'c', 8),
-    ("complex128", b'c', 16),
-];
-
 /// Returns the name of the type of the elements, if calls take them. They do not in another byte
 /// order than this machine's.
 pub(crate) fn type_name(array: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
@@ -160,17 +77,6 @@ pub(crate) fn not_taken(array: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!(
         "unsupported array type {name}: use float16, bfloat16, float32, float64, complex64, \
          complex128, integers of 8 to 64 bits or bool, in this machine's byte order"
-    ))
-}
-
-/// Returns the exception for an operator that a type does not have.
-pub(crate) fn no_operator<T: Data>(name: &str) -> PyErr {
-    let known = OPERATORS.contains(&name);
-    let whose = if known { format!(" on {}", T::NAME) } else { String::new() };
-    let names = if known { T::OPERATORS } else { &OPERATORS };
-    PyValueError::new_err(format!(
-        "unknown operator '{name}'{whose}: use one of {}",
-        names.join(", ")
     ))
 }
 
@@ -200,14 +106,6 @@ fn not_borrowed(what: &str, error: BorrowError) -> PyErr {
         BorrowError::NotWriteable => PyValueError::new_err(format!("{what} is read-only")),
         _ => in_use(what),
     }
-}
-
-/// Returns the exception for memory that another call uses.
-pub(crate) fn in_use(what: &str) -> PyErr {
-    PyValueError::new_err(format!(
-        "{what} is in use by another call, and one of the two calls changes it: give each PE a \
-         separate array"
-    ))
 }
 
 fn not_a_slice(what: &str, error: impl Display) -> PyErr {

@@ -4,8 +4,9 @@ use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
-    arrays::{Data, Read, Takes, Written, check_apart, for_type_of, no_operator},
+    arrays::{Read, Written, check_apart, for_type_of},
     dispatch::call,
+    types::{Data, Takes, no_operator},
 };
 
 /// A collective, its operator by name, and its root.

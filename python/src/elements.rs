@@ -6,20 +6,17 @@
 
 #![expect(unsafe_code, reason = "the memory of an address becomes a slice")]
 
-use std::{
-    marker::PhantomData,
-    ops::Range,
-    ptr::NonNull,
-    slice,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{marker::PhantomData, ops::Range, ptr::NonNull, slice};
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
 };
 
-use crate::arrays::{Data, KINDS, in_use};
+use crate::{
+    types::{Data, KINDS},
+    uses::{Use, overlap},
+};
 
 /// Elements at an address. Their owner stays alive with them.
 #[pyclass(frozen, module = "consort._consort")]
@@ -71,50 +68,6 @@ impl Elements {
     }
 }
 
-/// The memory that calls use now, and whether they write it. There are few.
-static IN_USE: Mutex<Vec<(Range<usize>, bool)>> = Mutex::new(Vec::new());
-
-fn all() -> MutexGuard<'static, Vec<(Range<usize>, bool)>> {
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A range of memory that a call uses, until this is dropped.
-pub(crate) struct Use {
-    range: Range<usize>,
-    is_written: bool,
-}
-
-impl Use {
-    /// Registers the use of some bytes.
-    ///
-    /// # Errors
-    /// If another call uses some of them, and one of the two writes.
-    pub(crate) fn new(range: Range<usize>, is_written: bool, what: &str) -> PyResult<Self> {
-        let mut all = all();
-        if all.iter().any(|(one, written)| (is_written || *written) && overlap(one, &range)) {
-            return Err(in_use(what));
-        }
-        all.push((range.clone(), is_written));
-        Ok(Self { range, is_written })
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        let mut all = all();
-        let is_it = |(range, is_written): &(Range<usize>, bool)| {
-            *range == self.range && *is_written == self.is_written
-        };
-        if let Some(at) = all.iter().position(is_it) {
-            all.swap_remove(at);
-        }
-    }
-}
-
-fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
-    one.start.max(other.start) < one.end.min(other.end)
-}
-
 /// A borrow of elements for a call.
 pub(crate) struct Borrow<'py, T> {
     elements: Bound<'py, Elements>,
@@ -153,7 +106,7 @@ impl<'py, T: Data> Borrow<'py, T> {
 
     /// Returns the elements, to write them.
     pub(crate) fn slice_mut(&mut self) -> &mut [T] {
-        debug_assert!(self.used.is_written);
+        debug_assert!(self.used.is_written());
         // SAFETY: as above. The memory is writable, and no other call reads it meanwhile.
         unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.elements.get().count) }
     }

@@ -8,7 +8,9 @@
 //! | `lent` | PEs of attached processes, whose calls any thread makes |
 //! | `dispatch` | finds the PE for a call |
 //! | `team` | the Python class of a team |
-//! | `arrays` | the Rust type of an array, and a borrow of its memory for a call |
+//! | `types` | the types of elements, and the operators on them |
+//! | `uses` | the memory that calls use |
+//! | `arrays` | a borrow of the memory of an array for a call |
 //! | `elements` | the memory of an object that is not an array |
 //! | `calls` | collectives on that memory |
 //! | `requests` | nonblocking collectives, which own their data |
@@ -35,6 +37,8 @@ mod objects;
 mod requests;
 mod running;
 mod team;
+mod types;
+mod uses;
 
 use pyo3::prelude::*;
 

@@ -8,10 +8,11 @@ use consort::{Rank, Symmetric, bindings};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
 use crate::{
-    arrays::{Data, Read, Written, for_type_of},
+    arrays::{Read, Written, for_type_of},
     dispatch::{call, forget},
     errors::rank,
     running::{Allocation, Dropped},
+    types::Data,
 };
 
 impl<T: Data> Allocation for Symmetric<T> {

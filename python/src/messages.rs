@@ -4,9 +4,10 @@ use consort::Rank;
 use pyo3::prelude::*;
 
 use crate::{
-    arrays::{Data, Read, Written, check_apart, for_type_of},
+    arrays::{Read, Written, check_apart, for_type_of},
     dispatch::call,
     requests::{Request, keep},
+    types::Data,
 };
 
 /// A PE, and the array that is sent to it or received from it.

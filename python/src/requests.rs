@@ -7,11 +7,12 @@ use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::prelude::*;
 
 use crate::{
-    arrays::{Data, Read, Takes, array_of, for_type_of, no_operator},
+    arrays::{Read, array_of, for_type_of},
     calls::Call,
     dispatch::{call, forget},
     errors::exception,
     running::{Dropped, Pending, Result, Running},
+    types::{Data, Takes, no_operator},
 };
 
 impl<T: Data> Result for Vec<T> {

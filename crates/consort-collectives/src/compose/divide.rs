@@ -3,6 +3,29 @@
 //! A part among some PEs that are divided again is a collective in two levels of these PEs. So the
 //! plan is a list of parts that are not divided further, each with the view of its PEs of the whole
 //! call. All of this is independent of the types of algorithms, and compiled once.
+//!
+//! | | up | across | down |
+//! | --- | --- | --- | --- |
+//! | barrier | barrier | barrier | barrier |
+//! | broadcast | | broadcast | broadcast |
+//! | scatter | | scatter | scatter |
+//! | gather | gather | gather | |
+//! | all-gather | gather | all-gather | broadcast |
+//! | all-to-all | gather | all-to-all | scatter |
+//! | reduce | reduce | reduce | |
+//! | all-reduce | reduce | all-reduce | broadcast |
+//! | reduce-scatter | reduce | reduce-scatter | scatter |
+//!
+//! If parts gather or scatter, the blocks of a node go across as one block, and all nodes must have
+//! the same number of PEs. If this is not the order of ranks, leaders reorder the blocks before and
+//! after. In an all-gather, and in an all-reduce of more than half of the scratch memory, data that
+//! has gone up is in the leader's target. Otherwise it is at the end of the accumulator, and data
+//! to be scattered down is at the end of the memory for incoming messages: both fit, and move only
+//! by messages. On `Nodes::InTurn`, operators must be commutative.
+//!
+//! The parts share the call. Those that are not divided further have equal shares of the inbox. The
+//! parts of the whole call have separate counters, and parts of parts have none. The first part has
+//! the caller's entry mode, the last its exit mode. In between, only a PE itself uses its buffers.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, OperatorClass, Place,

@@ -11,30 +11,7 @@
 //! nodes are grouped, or the parts up and down, if nodes are divided. On caches in packages,
 //! `two_level(flat,two_level(flat,flat,flat),flat)` goes across caches of a package, and then across
 //! packages. So a plan has any number of levels. It is one list of the parts that are not divided
-//! further (`divide`).
-//!
-//! | | up | across | down |
-//! | --- | --- | --- | --- |
-//! | barrier | barrier | barrier | barrier |
-//! | broadcast | | broadcast | broadcast |
-//! | scatter | | scatter | scatter |
-//! | gather | gather | gather | |
-//! | all-gather | gather | all-gather | broadcast |
-//! | all-to-all | gather | all-to-all | scatter |
-//! | reduce | reduce | reduce | |
-//! | all-reduce | reduce | all-reduce | broadcast |
-//! | reduce-scatter | reduce | reduce-scatter | scatter |
-//!
-//! If parts gather or scatter, the blocks of a node go across as one block, and all nodes must have
-//! the same number of PEs. If this is not the order of ranks, leaders reorder the blocks before and
-//! after. In an all-gather, and in an all-reduce of more than half of the scratch memory, data that
-//! has gone up is in the leader's target. Otherwise it is at the end of the accumulator, and data
-//! to be scattered down is at the end of the memory for incoming messages: both fit, and move only
-//! by messages. On `Nodes::InTurn`, operators must be commutative.
-//!
-//! The parts share the call. Those that are not divided further have equal shares of the inbox. The
-//! parts of the whole call have separate counters, and parts of parts have none. The first part has
-//! the caller's entry mode, the last its exit mode. In between, only a PE itself uses its buffers.
+//! further; `divide` has it, and the parts of each collective.
 
 use std::{future::Future, marker::PhantomData, pin::Pin};
 
