@@ -43,8 +43,8 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Like [`block_on`], for a thread whose work is to wait for others: in each wait of the future, it
 /// yields for longer before it sleeps. So it stays runnable while it has work, and the system gives
-/// it its own core instead of the core of the thread that wakes it. A wait with a limit of at least
-/// a millisecond is a rest, in which it sleeps at once.
+/// it its own core instead of the core of the thread that wakes it. A wait with a limit of a millisecond
+/// or more is a rest, in which it sleeps at once.
 pub fn block_on_yielding<T>(future: impl Future<Output = T>) -> T {
     let budget = SpinBudget::new(false);
     with_thread(|state| state.budget.set(budget));
@@ -80,8 +80,9 @@ impl Watch for Unwatched {
     }
 }
 
-/// A wait of a server with at least this limit is a rest, in nanoseconds.
-const REST_NS: u64 = 1_000_000;
+/// A wait of a server with at least this limit is a rest, in nanoseconds. It is well below a
+/// millisecond, because some time passes between the start of a wait and its first pause.
+const REST_NS: u64 = 500_000;
 
 /// The pauses of one call of [`block_on`], or of one wait of a server.
 #[derive(Default)]
@@ -89,6 +90,8 @@ struct Backoff {
     is_server: bool,
     /// The word of the server's last wait, and when the wait ends regardless.
     last_wait: Option<(usize, Option<u64>)>,
+    /// Whether that wait is a rest.
+    rests: bool,
     yields: Option<Yields>,
     /// The sleep that the thread has announced, and the address of its word.
     announced: Option<(Sleeper<'static>, usize)>,
@@ -96,16 +99,16 @@ struct Backoff {
 
 impl Backoff {
     fn of_server() -> Self {
-        Self { is_server: true, last_wait: None, yields: None, announced: None }
+        Self { is_server: true, last_wait: None, rests: false, yields: None, announced: None }
     }
 
     fn pause_as(&mut self, state: &ThreadState) -> u32 {
         let (word, end) = state.waits_for.get();
         let is_new = self.is_server && self.last_wait.replace((word, end)) != Some((word, end));
         if is_new {
-            self.yields = None;
+            (self.yields, self.announced) = (None, None);
+            self.rests = end.is_some_and(|end| end >= clock::now_ns() + REST_NS);
         }
-        let rests = self.is_server && end.is_some_and(|end| end >= clock::now_ns() + REST_NS);
         let yields = self.yields.get_or_insert_with(|| Yields::new(state.budget.get()));
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
@@ -116,7 +119,7 @@ impl Backoff {
             return 1;
         }
         self.announced = None; // the wait went on to another word
-        if rests || yields.are_over(yields.waited(), || true) {
+        if self.rests || yields.are_over(yields.waited(), || true) {
             self.announced = Some((announce(word), word));
             return 0;
         }
@@ -196,6 +199,17 @@ mod tests {
             yields += 1;
         }
         yields
+    }
+
+    /// The limit of the servers' own rests.
+    #[test]
+    fn limit_of_a_millisecond_is_a_rest() {
+        with_thread(|state| state.budget.set(SpinBudget::new(false)));
+        let mut backoff = Backoff::of_server();
+        for _ in 0..3 {
+            let end = clock::now_ns() + 1_000_000;
+            assert_eq!(yields(&mut backoff, 8, Some(end)), 0);
+        }
     }
 
     #[test]
