@@ -35,7 +35,7 @@ usage: cargo bench -p consort-bench --bench scenarios -- [OPTION]... [SCENARIO].
   --busy N         run N busy processes meanwhile [default: 0]
   --ms N           milliseconds of a block [default: 500]
   --rounds N       rounds [default: 3]
-  --json           an object for each row and line";
+  --json           print one JSON object per row";
 
 /// The settings of a run.
 struct Options {
@@ -120,8 +120,13 @@ struct BusyProcesses(Vec<Child>);
 
 impl BusyProcesses {
     fn start(count: usize) -> std::io::Result<Self> {
-        let start = |_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
-        (0..count).map(start).collect::<Result<_, _>>().map(Self)
+        // If a process cannot start, dropping `processes` ends the others.
+        let mut processes = Self(Vec::new());
+        for _ in 0..count {
+            let process = Command::new("sh").args(["-c", "while :; do :; done"]).spawn()?;
+            processes.0.push(process);
+        }
+        Ok(processes)
     }
 }
 
