@@ -10,10 +10,11 @@
 //! the thread takes the lock and executes the requests up to its own one, but no later ones. A
 //! later one may wait for something that the thread holds. It also ends the server's turn.
 //!
-//! While the server does not serve, each thread executes its operations under the lock. Only posted
-//! operations are queued, and ring the server. The server tries both ways in turn and counts the
+//! While the server does not serve, each thread executes its operations under the lock. Posted
+//! operations are still queued, and the poster rings the server. The server tries both ways in turn and counts the
 //! operations. It uses the faster way for a rest of 64 ms or more, then tries again. So where
-//! threads outnumber the cores, at most one millisecond in 64 is worse than the lock.
+//! threads outnumber the cores, at most one millisecond in 64 is worse than the lock. With long
+//! operations it is longer, because the server reads the clock after each round of operations.
 //!
 //! | word of a node | contents |
 //! | --- | --- |
@@ -59,12 +60,10 @@ const SERVES: u64 = 1;
 const PATIENCE_NS: [u64; 2] = [50_000, 10_000_000];
 /// A server without a request for this long stops serving.
 const IDLE_NS: u64 = 200_000;
-/// How long operations are counted.
+/// The length of a measurement, in nanoseconds.
 const WINDOW_NS: u64 = 1_000_000;
 /// The shortest and the longest time for which the faster way is used without a trial.
 const RESTS_NS: [u64; 2] = [64_000_000, 1_024_000_000];
-/// The server reads the clock once in this many times that it takes the lock.
-const TURNS_PER_LOOK: u32 = 32;
 
 /// A server that falls back to a lock: if it is late, the waiting threads execute the operations.
 #[derive(Debug)]
@@ -207,6 +206,31 @@ impl<R: RawLock> FallbackServer<R> {
         Ok(served)
     }
 
+    /// Executes requests as the server until there are none. Waits for requests whose threads have
+    /// appended their nodes but have not linked them yet.
+    async fn serve_all<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        service: &S,
+    ) -> Result<(), M::Stop> {
+        let mut is_empty = false;
+        while !is_empty {
+            let token = self.lock().acquire(m).await?;
+            for _ in 0..MAX_OPS {
+                let first = m.load(&self.first, Relaxed).await;
+                is_empty = first == m.load(&self.last[0], Relaxed).await;
+                if is_empty {
+                    break;
+                }
+                m.wait_until(&node(first)[NEXT], Until::Differs(0)).await?;
+                self.serve_next(m, service).await;
+            }
+            // SAFETY: the lock was acquired with this token.
+            unsafe { self.lock().release(m, token) }.await?;
+        }
+        Ok(())
+    }
+
     /// Waits for a request's result, and executes the request if the server is late.
     async fn wait<M: Machine, S: Service<M>>(
         &self,
@@ -240,37 +264,38 @@ impl<R: RawLock> FallbackServer<R> {
     }
 
     /// Serves for `ns` nanoseconds, or until there is no request or a thread has ended the server's
-    /// turn. Returns the rate.
+    /// turn. Returns the rate. It takes longer by the operations that it has begun: at most
+    /// [`MAX_OPS`] of the turn, and as many that threads have requested by its end.
     async fn serve<M: Machine, S: Service<M>>(
         &self,
         m: &M,
         service: &S,
         ns: u64,
     ) -> Result<Rate, M::Stop> {
-        let (begun, mut operations, mut turns) = (m.now_ns(), 0, 0_u32);
+        let (begun, mut operations) = (m.now_ns(), 0);
         m.store(&self.mode[MODE], SERVES, Release).await; // pairs with the acquire in `serves`
         let rate = loop {
             if !self.serves(m).await || self.ends(m).await {
                 break Rate::NONE;
             }
+            let now = m.now_ns();
+            if now - begun >= ns {
+                break Rate { operations, ns: now - begun };
+            }
             // Pairs with the release of the thread that executed the request before: this node has
             // been initialized. Another thread may execute its request and reuse the node. Then the
-            // mode has changed.
+            // mode has changed, or that thread saw the mode before this turn. In the second case the
+            // wait may end early, or as if there were no request.
             let next = &node(m.load(&self.first, Acquire).await)[NEXT];
-            let at = m.now_ns() + IDLE_NS;
+            let at = now + IDLE_NS;
             if m.wait_until_time(next, Until::Differs(0), at).await?.is_none() {
                 break Rate::NONE;
             }
             operations += self.serve_some(m, service).await?;
-            turns += 1;
-            if turns.is_multiple_of(TURNS_PER_LOOK) {
-                let passed = m.now_ns() - begun;
-                if passed >= ns {
-                    break Rate { operations, ns: passed };
-                }
-            }
         };
         m.store(&self.mode[MODE], LOCKS, Relaxed).await;
+        // Threads with a request would otherwise wait until they look whether the server is late.
+        self.serve_some(m, service).await?;
         Ok(rate)
     }
 
@@ -288,7 +313,7 @@ impl<R: RawLock> FallbackServer<R> {
             if rung.is_some() {
                 // An exchange, so that a ring between the wait and this is not lost.
                 m.swap(&self.bell[0], 0, Acquire).await;
-                while self.serve_some(m, service).await? == MAX_OPS {}
+                self.serve_all(m, service).await?;
             }
             let passed = m.now_ns() - begun;
             if passed >= ns || self.ends(m).await {
@@ -300,7 +325,9 @@ impl<R: RawLock> FallbackServer<R> {
 
     /// Rings a server that does not serve.
     async fn ring<M: Machine>(&self, m: &M) {
-        m.store(&self.bell[0], 1, Release).await; // pairs with the acquire of the exchange
+        // Pairs with the acquire in `rest`. A swap, so that it also orders what other threads posted
+        // before they rang.
+        m.swap(&self.bell[0], 1, Release).await;
         m.wake(&self.bell[0]);
     }
 }
@@ -437,8 +464,7 @@ impl<R: RawLock> ServerScheme for FallbackServer<R> {
             trials.note([server, lock]);
         }
         // What was posted between the end of the last rest and the stop.
-        while self.serve_some(m, service).await? > 0 {}
-        Ok(())
+        self.serve_all(m, service).await
     }
 
     async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
@@ -450,7 +476,53 @@ impl<R: RawLock> ServerScheme for FallbackServer<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        cell::RefCell,
+        future::Future,
+        pin::pin,
+        task::{Context, Waker},
+        thread,
+        time::Duration,
+    };
+
+    use consort_machine::at_once;
+
     use super::*;
+
+    #[derive(Default)]
+    struct Executed(RefCell<Vec<u64>>);
+
+    impl<M: Machine> Service<M> for Executed {
+        async fn serve(&self, _: &M, operation: u64, _: u64) -> u64 {
+            self.0.borrow_mut().push(operation);
+            0
+        }
+    }
+
+    /// Its thread has appended the node, but has not yet linked it.
+    #[test]
+    fn server_does_not_end_before_posts_behind_an_unlinked_node() {
+        let (m, scheme, executed) = (&MACHINE, FallbackServer::new(), Executed::default());
+        let mut server = pin!(scheme.run(m, &executed));
+        let mut is_over = || {
+            let mut context = Context::from_waker(Waker::noop());
+            server.as_mut().poll(&mut context).is_ready()
+        };
+        assert!(!is_over(), "it serves");
+        let empty = m.take_line();
+        empty[NEXT].atomic().store(0, Relaxed);
+        let unlinked = node(at_once(m.swap(&scheme.last[0], empty.address(), AcqRel)));
+        assert_eq!(at_once(scheme.post(m, 2, 0)), Ok(true));
+        assert_eq!(at_once(scheme.stop(m)), Ok(()));
+        thread::sleep(Duration::from_nanos(2 * IDLE_NS)); // the server's turn ends
+        assert!(!is_over(), "the first node is not linked");
+        for (word, value) in [(OPERATION, 1), (ARGUMENT, 0), (STATE, POSTED)] {
+            unlinked[word].atomic().store(value, Relaxed);
+        }
+        unlinked[NEXT].atomic().store(empty.address(), Release);
+        assert!(is_over());
+        assert_eq!(*executed.0.borrow(), [1, 2]);
+    }
 
     const fn rate(operations: u64, ns: u64) -> Rate {
         Rate { operations, ns }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use consort_machine::{Machine, NativeMachine, block_on};
-use consort_sync::delegation::{FallbackServer, Scheme, ServerScheme, Service};
+use consort_sync::delegation::{FallbackServer, MAX_OPS, Scheme, ServerScheme, Service};
 
 use crate::schemes::within_limit;
 
@@ -114,6 +114,49 @@ fn server_executes_requests_unless_it_is_late() {
         assert!(poll(&mut server).is_none(), "it serves");
         assert_eq!(executed.operations(), [1]);
         assert_eq!(poll(&mut request), Some(Ok(11)));
+        let Ok(()) = block_on(scheme.stop(&M));
+        let Ok(()) = block_on(server);
+    });
+}
+
+/// The server reads the clock after each round.
+#[test]
+fn turn_ends_in_time_if_sections_are_long() {
+    within_limit(|| {
+        let (scheme, executed) = (FallbackServer::new(), Executed::default());
+        let mut server = pin!(scheme.run(&M, &executed));
+        assert!(poll(&mut server).is_none(), "it serves");
+        let mut request = pin!(scheme.apply(&M, &(), &executed, 1, 10));
+        assert!(poll(&mut request).is_none(), "it waits for the server");
+        thread::sleep(2 * LATE);
+        assert!(poll(&mut server).is_none(), "it rests");
+        assert_eq!(poll(&mut request), Some(Ok(11)));
+        let mut next = pin!(scheme.apply(&M, &(), &executed, 2, 10));
+        assert_eq!(poll(&mut next), Some(Ok(12)), "the server's turn has ended");
+        let Ok(()) = block_on(scheme.stop(&M));
+        let Ok(()) = block_on(server);
+    });
+}
+
+/// Otherwise their threads would wait until they look whether the server is late.
+#[test]
+fn requests_are_executed_at_the_end_of_a_turn() {
+    within_limit(|| {
+        let (scheme, executed) = (FallbackServer::new(), Executed::default());
+        let mut server = pin!(scheme.run(&M, &executed));
+        assert!(poll(&mut server).is_none(), "it serves");
+        let operations: Vec<u64> = (0..MAX_OPS + 50).collect(); // more than in a round
+        let apply = |&operation: &u64| Box::pin(scheme.apply(&M, &(), &executed, operation, 0));
+        let mut requests: Vec<_> = operations.iter().map(apply).collect();
+        for request in &mut requests {
+            assert!(poll(&mut request.as_mut()).is_none(), "it waits for the server");
+        }
+        thread::sleep(2 * LATE);
+        assert!(poll(&mut server).is_none(), "it rests");
+        assert_eq!(executed.operations(), operations);
+        for (request, operation) in requests.iter_mut().zip(operations) {
+            assert_eq!(poll(&mut request.as_mut()), Some(Ok(operation)));
+        }
         let Ok(()) = block_on(scheme.stop(&M));
         let Ok(()) = block_on(server);
     });

@@ -364,13 +364,13 @@ fn fallback_server() {
         "Whole: m.store(&self.executed, executed.wrapping_add(1), Relaxed).await;",
         "Whole: m.wake(&request[STATE]);",
         "Whole: m.store(&self.mode[MODE], LOCKS, Relaxed).await;",
+        "Acquire: m.wait_until(&node(first)[NEXT], Until::Differs(0)).await?;",
         "Acquire: m.wait_until(&first[NEXT], Until::Differs(0)).await?;",
         "Release: m.store(&self.mode[MODE], SERVES, Release).await; // pairs with the acquire in \
          `serves`",
         "Acquire: m.swap(&self.bell[0], 0, Acquire).await;",
-        "Release: m.store(&self.bell[0], 1, Release).await; // pairs with the acquire of the \
-         exchange",
-        "Whole: m.store(&self.bell[0], 1, Release).await; // pairs with the acquire of the exchange",
+        "Release: m.swap(&self.bell[0], 1, Release).await;",
+        "Whole: m.swap(&self.bell[0], 1, Release).await;",
         "Whole: m.wake(&self.bell[0]);",
         "Acquire: m.wait_until(&self.last[0], Until::Differs(0)).await?;",
     ];
