@@ -9,7 +9,10 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     ptr,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use consort_machine::{Machine, Word, at_once, discard};
@@ -30,6 +33,9 @@ pub(crate) struct SharedData<T> {
     poisoned: Word,
     /// Closures for which no thread waits.
     pub(crate) backlog: Backlog,
+    /// 1 while a request for the backlog is on its way, which executes every closure that is pushed
+    /// before this is 0 again.
+    is_requested: Word,
 }
 
 /// A closure that a thread executes, for itself or for a thread that waits for it.
@@ -75,7 +81,21 @@ impl<T> SharedData<T> {
             poisons: AtomicBool::new(false),
             poisoned: Word::new(0),
             backlog: Backlog::new(),
+            is_requested: Word::new(0),
         }
+    }
+
+    /// Notes that a request for the backlog is about to be made. Returns whether there is one
+    /// already, which executes what the caller has pushed.
+    pub(crate) fn note_request(&self) -> bool {
+        // Pairs with the acquire in `end_request`.
+        self.is_requested.atomic().swap(1, Release) != 0
+    }
+
+    /// Notes that a request for the backlog is about to execute it.
+    pub(crate) fn end_request(&self) {
+        // A swap, because it then also acquires what was pushed before each earlier swap.
+        self.is_requested.atomic().swap(0, Acquire);
     }
 
     pub(crate) fn is_poisoned(&self) -> bool {

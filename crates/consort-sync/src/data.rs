@@ -110,6 +110,9 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         Machine::thread(&MACHINE); // before the push, because it panics if no number is free
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {
+            if self.shared.note_request() {
+                return;
+            }
             let (operation, argument) = backlog_request::<T>(ptr::null());
             let Ok(is_posted) =
                 block_on(self.scheme_state.scheme.post(&MACHINE, operation, argument));
@@ -120,5 +123,62 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         if before == 0 || before >= MOST_DETACHED {
             self.request(backlog_request::<T>(frame()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::delegation::Service;
+
+    /// Executes closures in place, and keeps what is posted.
+    #[derive(Default)]
+    struct KeepsPosts(RefCell<Vec<(u64, u64)>>);
+
+    // SAFETY: one thread uses it, and the test executes what is posted.
+    unsafe impl Scheme for KeepsPosts {
+        const NAME: &'static str = "keeps posts";
+        type Local = ();
+
+        async fn apply<M: Machine, S: Service<M>>(
+            &self,
+            m: &M,
+            (): &(),
+            service: &S,
+            operation: u64,
+            argument: u64,
+        ) -> Result<u64, M::Stop> {
+            Ok(service.serve(m, operation, argument).await)
+        }
+
+        async fn post<M: Machine>(
+            &self,
+            _: &M,
+            operation: u64,
+            argument: u64,
+        ) -> Result<bool, M::Stop> {
+            self.0.borrow_mut().push((operation, argument));
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn only_one_request_for_the_backlog_is_posted_at_a_time() {
+        let data = DelegatedData::new(KeepsPosts::default(), 0);
+        let posts = &data.scheme_state.scheme.0;
+        for round in 1..=3 {
+            for _ in 0..10 {
+                data.detach(|count| *count += 1);
+                data.apply(|count| *count += 1);
+            }
+            assert_eq!(posts.borrow().len(), 1, "round {round}");
+            data.detach(|count| *count += 1);
+            let (operation, argument) = posts.borrow_mut().pop().expect("it was posted");
+            at_once(Service::serve(&data.shared, &MACHINE, operation, argument));
+            assert!(at_once(data.shared.backlog.is_empty(&MACHINE)), "round {round}");
+        }
+        assert_eq!(data.shared.into_inner(), 63);
     }
 }

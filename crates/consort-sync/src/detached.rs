@@ -27,6 +27,7 @@ const NO_RESULT: &str = "this process was forked before the closure was executed
 /// # Safety
 /// No other thread uses the data of `shared`. `above` is a frame of a thread that waits, or null.
 unsafe fn execute_backlog_request<T>(shared: &SharedData<T>, above: *mut (), _: *const Frame) {
+    shared.end_request();
     // SAFETY: guaranteed by the caller.
     unsafe { shared.catch_up(above.cast()) };
 }
