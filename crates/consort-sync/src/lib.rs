@@ -24,8 +24,8 @@ mod delegate;
 pub mod delegation;
 #[cfg(not(loom))]
 mod detached;
-#[cfg(all(debug_assertions, not(loom)))]
-mod held_places;
+#[cfg(not(loom))]
+mod holder;
 pub mod locks;
 #[cfg(not(loom))]
 mod machine;

@@ -11,15 +11,15 @@ use std::{
     fmt,
     mem::ManuallyDrop,
     ops::Deref,
+    panic::Location,
     time::{Duration, Instant},
 };
 
 use consort_machine::{at_once, block_on};
 use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
 
-#[cfg(debug_assertions)]
-use crate::held_places;
 use crate::{
+    holder::{Holder, LockPlace},
     locks::{Handoff, RawLock},
     machine::MACHINE,
     timed::{deadline_after, try_until},
@@ -94,7 +94,7 @@ impl<T, R: RawLock> Mutex<T, R> {
         // The lock is not dropped: if it was used in a simulation, its lines ended with the
         // simulation.
         let _ = ManuallyDrop::new(lock);
-        Self(lock_api::Mutex::from_raw(Raw(R::NEW), data))
+        Self(lock_api::Mutex::from_raw(Raw::INIT, data))
     }
 
     /// Returns the data.
@@ -119,6 +119,7 @@ impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     /// Returns a guard if no thread has one or waits for one; otherwise `None`. It may also fail
     /// while another thread tries.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         self.0.try_lock()
     }
@@ -149,16 +150,19 @@ impl<T: ?Sized, R: RawLock> Deref for Mutex<T, R> {
 #[cfg(feature = "arc_lock")]
 impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     /// Like [`Mutex::lock`], with a guard that keeps the mutex alive.
+    #[track_caller]
     pub fn lock_arc(self: &Arc<Self>) -> lock_api::ArcMutexGuard<Raw<R>, T> {
         self.inner_arc().lock_arc()
     }
 
     /// Like [`Mutex::try_lock`], with a guard that keeps the mutex alive.
+    #[track_caller]
     pub fn try_lock_arc(self: &Arc<Self>) -> Option<lock_api::ArcMutexGuard<Raw<R>, T>> {
         self.inner_arc().try_lock_arc()
     }
 
     /// Like [`lock_api::Mutex::try_lock_for`], with a guard that keeps the mutex alive.
+    #[track_caller]
     pub fn try_lock_arc_for(
         self: &Arc<Self>,
         limit: Duration,
@@ -167,6 +171,7 @@ impl<T: ?Sized, R: RawLock> Mutex<T, R> {
     }
 
     /// Like [`lock_api::Mutex::try_lock_until`], with a guard that keeps the mutex alive.
+    #[track_caller]
     pub fn try_lock_arc_until(
         self: &Arc<Self>,
         deadline: Instant,
@@ -258,7 +263,10 @@ pub type MappedMutexGuard<'m, T, R = Handoff> = lock_api::MappedMutexGuard<'m, R
 /// add(&count);
 /// assert_eq!(count.into_inner(), 1);
 /// ```
-pub struct Raw<R: RawLock>(R);
+pub struct Raw<R: RawLock> {
+    lock: R,
+    holder: Holder,
+}
 
 /// The state that the holder of a [`Raw`] keeps. It stays on its thread.
 pub struct Held<R: RawLock> {
@@ -306,40 +314,34 @@ unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
 // held forever. Nothing here unwinds, except before the lock is taken: an allocation may fail, a
 // thread may get no number, or it holds the lock already.
 unsafe impl<R: RawLock> RawMutex for Raw<R> {
-    const INIT: Self = Self(R::NEW);
+    const INIT: Self = Self { lock: R::NEW, holder: Holder::NONE };
 
     type Guard = Held<R>;
 
     #[inline]
     #[track_caller]
     fn lock(&self) -> Held<R> {
-        #[cfg(debug_assertions)]
-        held_places::refuse_second_lock(self.address(), || self.is_locked());
-        let token = acquire(&self.0);
-        #[cfg(debug_assertions)]
-        held_places::note(self.address());
+        self.holder.refuse_second_lock();
+        let token = acquire(&self.lock);
+        self.holder.set(Location::caller());
         Held { token, _stays: GuardNoSend::new() }
     }
 
     #[inline]
     #[track_caller]
     fn try_lock(&self) -> Option<Held<R>> {
-        let token = at_once(self.0.try_acquire(&MACHINE))?;
-        #[cfg(debug_assertions)]
-        held_places::note(self.address());
-        Some(Held { token, _stays: GuardNoSend::new() })
+        self.try_lock_at(Location::caller())
     }
 
     #[inline]
     unsafe fn unlock(&self, held: Held<R>) {
-        #[cfg(debug_assertions)]
-        held_places::forget(self.address());
+        self.holder.clear();
         // SAFETY: the caller holds the lock, with this token.
-        unsafe { release(&self.0, held.token) };
+        unsafe { release(&self.lock, held.token) };
     }
 
     fn is_locked(&self) -> bool {
-        at_once(self.0.is_held(&MACHINE))
+        at_once(self.lock.is_held(&MACHINE))
     }
 }
 
@@ -348,20 +350,25 @@ unsafe impl<R: RawLock> RawMutexTimed for Raw<R> {
     type Duration = Duration;
     type Instant = Instant;
 
+    #[track_caller]
     fn try_lock_for(&self, limit: Duration) -> Option<Held<R>> {
-        try_until(deadline_after(limit), || self.try_lock())
+        let place = Location::caller();
+        try_until(deadline_after(limit), || self.try_lock_at(place))
     }
 
+    #[track_caller]
     fn try_lock_until(&self, deadline: Instant) -> Option<Held<R>> {
-        try_until(Some(deadline), || self.try_lock())
+        let place = Location::caller();
+        try_until(Some(deadline), || self.try_lock_at(place))
     }
 }
 
 impl<R: RawLock> Raw<R> {
-    /// Returns the address, which identifies the lock while it is held.
-    #[cfg(debug_assertions)]
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+    #[inline(always)]
+    fn try_lock_at(&self, place: LockPlace) -> Option<Held<R>> {
+        let token = at_once(self.lock.try_acquire(&MACHINE))?;
+        self.holder.set(place);
+        Some(Held { token, _stays: GuardNoSend::new() })
     }
 
     /// Releases the lock, executes `wait`, and takes the lock again.
@@ -369,17 +376,21 @@ impl<R: RawLock> Raw<R> {
     /// # Safety
     /// The calling thread holds the lock, with `held`, and `wait` does not unwind.
     pub(crate) unsafe fn unlocked<W>(&self, held: &mut Held<R>, wait: impl FnOnce() -> W) -> W {
+        let place = self.holder.clear();
         // SAFETY: guaranteed by the caller.
-        unsafe { release(&self.0, held.token) };
+        unsafe { release(&self.lock, held.token) };
         let result = wait();
-        held.token = acquire(&self.0);
+        held.token = acquire(&self.lock);
+        if let Some(place) = place {
+            self.holder.set(place);
+        }
         result
     }
 }
 
 impl<R: RawLock> Drop for Raw<R> {
     fn drop(&mut self) {
-        self.0.retire(&MACHINE);
+        self.lock.retire(&MACHINE);
     }
 }
 

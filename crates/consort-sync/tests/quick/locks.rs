@@ -246,6 +246,81 @@ fn second_lock_of_a_thread_names_the_place_of_the_first() {
     assert_eq!(*mutex.lock(), 1);
 }
 
+/// However it was locked, and in the whole time in which it is held.
+#[cfg(debug_assertions)]
+#[test]
+fn refused_lock_names_the_place_of_each_kind_of_lock() {
+    let (mutex, condvar) = (Arc::new(Mutex::new(())), Condvar::new());
+    let refusal = || panic_of(|| drop(mutex.lock()));
+    let names = |refused: &str, line: u32| {
+        let place = format!("{}:{line}:", file!());
+        assert!(refused.contains("already holds") && refused.contains(&place), "{refused}");
+    };
+    let limit = Duration::from_millis(1);
+
+    let (mut guard, line) = (mutex.try_lock(), line!());
+    names(&refusal(), line);
+    assert!(mutex.try_lock().is_none() && mutex.try_lock_for(limit).is_none());
+    names(&refusal(), line);
+    if let Some(guard) = &mut guard {
+        assert!(condvar.wait_for(guard, limit).timed_out());
+    }
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.try_lock_for(limit), line!());
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.try_lock_until(Instant::now() + limit), line!());
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.lock_arc(), line!());
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.try_lock_arc(), line!());
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.try_lock_arc_for(limit), line!());
+    names(&refusal(), line);
+    drop(guard);
+    let (guard, line) = (mutex.try_lock_arc_until(Instant::now() + limit), line!());
+    names(&refusal(), line);
+    drop(guard);
+}
+
+/// A thread that has leaked a guard does not hold the next mutex at the same address.
+#[test]
+fn thread_that_leaked_a_guard_waits_for_another_thread() {
+    let mut mutex = Mutex::new(1);
+    #[expect(clippy::mem_forget, reason = "this test forgets a guard on purpose")]
+    std::mem::forget(mutex.lock());
+    let address = &raw const mutex;
+    mutex = Mutex::new(2);
+    assert_eq!(address, &raw const mutex);
+    let (locks, locked) = mpsc::channel();
+    thread::scope(|scope| {
+        let mutex = &mutex;
+        scope.spawn(move || {
+            let mut guard = mutex.lock();
+            locks.send(()).expect("the test waits for it");
+            thread::sleep(Duration::from_millis(20)); // until the test waits
+            *guard += 1;
+        });
+        locked.recv().expect("the thread locks it");
+        assert_eq!(*mutex.lock(), 3);
+    });
+}
+
+/// The record has no limit.
+#[cfg(debug_assertions)]
+#[test]
+fn refused_lock_is_one_of_many() {
+    let locks: Vec<_> = (0..100).map(Mutex::new).collect();
+    let _guards: Vec<_> = locks.iter().map(Mutex::lock).collect();
+    for lock in &locks {
+        assert!(panic_of(|| drop(lock.lock())).contains("already holds"));
+    }
+}
+
 fn a_thread_may_hold_a_hundred_thousand_locks<R: Lock>() {
     let locks: Vec<_> = (0..100_000).map(|number| Mutex::with(R::NEW, number)).collect();
     let guards: Vec<_> = locks.iter().map(Mutex::lock).collect();
@@ -291,15 +366,17 @@ fn no_thread_starves_under_fair_locks<R: Lock>() {
     });
 }
 
+/// In debug builds, a mutex also contains its holder.
 #[test]
 fn locks_have_the_documented_sizes() {
-    assert_eq!(size_of::<Mutex<(), TestAndSet>>(), 8);
-    assert_eq!(size_of::<Mutex<(), Mcs>>(), 8);
-    assert_eq!(size_of::<Mutex<(), Clh>>(), 8);
-    assert_eq!(size_of::<Mutex<(), Cna>>(), 8);
-    assert_eq!(size_of::<Mutex<(), Ticket>>(), 16);
-    assert_eq!(size_of::<Mutex<(), Hapax>>(), 16);
-    assert_eq!(size_of::<Mutex<()>>(), 32);
+    let of_holder = if cfg!(debug_assertions) { 16 } else { 0 };
+    assert_eq!(size_of::<Mutex<(), TestAndSet>>(), 8 + of_holder);
+    assert_eq!(size_of::<Mutex<(), Mcs>>(), 8 + of_holder);
+    assert_eq!(size_of::<Mutex<(), Clh>>(), 8 + of_holder);
+    assert_eq!(size_of::<Mutex<(), Cna>>(), 8 + of_holder);
+    assert_eq!(size_of::<Mutex<(), Ticket>>(), 16 + of_holder);
+    assert_eq!(size_of::<Mutex<(), Hapax>>(), 16 + of_holder);
+    assert_eq!(size_of::<Mutex<()>>(), 32 + of_holder);
     assert_eq!(size_of::<RwLock<()>>(), 16);
     assert_eq!(size_of::<Condvar>(), 32);
     assert_eq!(size_of::<Semaphore>(), 48);
