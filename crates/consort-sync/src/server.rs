@@ -56,7 +56,7 @@ impl<T: Send + 'static> Server<T> {
     /// Starts a server with the default scheme, which falls back to a lock.
     ///
     /// # Errors
-    /// When the system cannot start a thread, or too many threads use locks with messages.
+    /// When the system cannot start a thread, or too many threads use messages or delegation.
     pub fn start(data: T) -> io::Result<Self> {
         Self::with(FallbackServer::new(), data)
     }
@@ -69,7 +69,7 @@ where
     /// Starts a server with a scheme.
     ///
     /// # Errors
-    /// When the system cannot start a thread, or too many threads use messages.
+    /// When the system cannot start a thread, or too many threads use messages or delegation.
     ///
     /// # Panics
     /// When the scheme [streams](crate::delegation::Scheme::streams): the answer could become
@@ -94,7 +94,7 @@ where
         let thread = Builder::new().name("consort-server".into()).spawn(serve);
         let thread = thread.map_err(|error| io::Error::new(error.kind(), of_thread(&error)))?;
         if started.recv().is_err() {
-            return Err(io::Error::other("too many threads use messages"));
+            return Err(io::Error::other("too many threads use messages or delegation"));
         }
         Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::current() })
     }
@@ -130,7 +130,9 @@ where
     }
 
     /// Executes `closure` with the data, and returns its result. The server's thread executes it, or
-    /// with the default scheme possibly the caller or another thread that waits for the server.
+    /// with the default scheme possibly the caller or another thread that waits for the server. So
+    /// before its own closure, the caller may execute closures of other threads, however long they
+    /// take.
     ///
     /// # Panics
     /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server
@@ -190,7 +192,7 @@ where
         if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
             let Ok(()) = block_on(data.scheme_state.scheme.stop(&MACHINE));
             // If a closure of the server drops it, this thread is the server, which must not join
-            // itself.
+            // itself. A client that executes closures borrows the `Server`, so they cannot drop it.
             if thread.thread().id() != thread::current().id() {
                 // The server catches the panics of closures.
                 let _ = thread.join();

@@ -373,7 +373,7 @@ macro_rules! of_monitors {
 }
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "short", what: "sections of some instructions", rows: of_mutexes!(Short) },
+    Scenario { name: "short", what: "sections of a few instructions", rows: of_mutexes!(Short) },
     Scenario {
         name: "two-lines",
         what: "sections on two lines, 100 cycles between them",

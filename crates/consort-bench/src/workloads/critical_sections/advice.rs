@@ -231,8 +231,8 @@ pub fn advise(page: &mut Page, sections: &Sections, busy: Option<&str>) -> Resul
     page.paragraph(if chosen.threads < results.cores {
         "Batches and detached sections return no results, so they were not measured."
     } else {
-        "Batches and detached sections return no results, and a server needs a core that the \
-         threads do not use, so these were not measured."
+        "Batches and detached sections return no results, and a server is worth it only with a \
+         core that the threads do not use, so these were not measured."
     });
     if chosen.threads > results.cores {
         page.paragraph(format!(

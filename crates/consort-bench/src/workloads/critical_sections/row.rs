@@ -43,8 +43,9 @@ impl Subject {
     }
 
     /// Returns the rows that may serve a critical section of these threads on these cores: each
-    /// operation is a section that returns its result, and a server needs a core more. The first
-    /// row is the default.
+    /// operation is a section that returns its result, and a server has a core that the threads do
+    /// not use. The default server also works without one, but then a lock is faster. The first row
+    /// is the default.
     pub(super) fn sections(threads: usize, cores: usize) -> Vec<&'static Row> {
         let fits = |row: &&Row| {
             row.has_result && row.name != FETCH_ADD && (!row.has_server || threads < cores)
