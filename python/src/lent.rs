@@ -42,9 +42,9 @@ struct Shared {
 }
 
 // SAFETY: a PE is bound to one thread by reference counts and cells that its handles share. All of
-// its handles and the callback are inside, except for the `Pe` of its own thread, which does not use
-// it before it has taken this back. So one thread at a time uses them: the one that has locked the
-// mutex around this, and what it has done happens before what the next one does.
+// its handles and the callback are inside, except for the `Pe` of its own thread, which does not
+// use it before it has taken this back. So one thread at a time uses them: the one that has locked
+// the mutex around this, and what it has done happens before what the next one does.
 unsafe impl Send for Shared {}
 
 /// The time limit of a call, and the exception of a signal.

@@ -46,8 +46,8 @@ pub trait Local {
     /// Combines: `target = left (op) right` with the call's operator, all on this PE.
     fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op>;
 
-    /// Stores numbers that the algorithm has computed, as bytes, in the PE's scratch memory, so that
-    /// they can be sent. `target` is as long as `bytes`.
+    /// Stores numbers that the algorithm has computed, as bytes, in the PE's scratch memory, so
+    /// that they can be sent. `target` is as long as `bytes`.
     fn store(&self, target: Span, bytes: &[u8]) -> impl Future<Output = Op>;
 
     /// Loads bytes of the PE's scratch memory that another PE has stored and sent. `source` is as
@@ -314,8 +314,8 @@ pub trait Rendezvous: Rma {
     /// variant state its length; this compares the two.
     fn check_length(&self, remote: &Self::Remote, bytes: usize) -> impl Future<Output = Op>;
 
-    /// Fails the job unless `theirs`, the length of a block that PE `owner` has stated in a message,
-    /// is `own`, the length that this PE expects.
+    /// Fails the job unless `theirs`, the length of a block that PE `owner` has stated in a
+    /// message, is `own`, the length that this PE expects.
     fn check_stated_length(
         &self,
         owner: Rank,

@@ -41,9 +41,9 @@ impl Levels {
         Self { inside: [Nodes::One; MOST_LEVELS], around }
     }
 
-    /// Returns the nodes of a team and their groups, from the groups of each PE on some levels, from
-    /// the innermost to the outermost. The innermost groups are the nodes. A level is left out if
-    /// it has no form or is the same as the level below it.
+    /// Returns the nodes of a team and their groups, from the groups of each PE on some levels,
+    /// from the innermost to the outermost. The innermost groups are the nodes. A level is left out
+    /// if it has no form or is the same as the level below it.
     #[must_use]
     pub fn of<const LEVELS: usize>(pes: &[[u32; LEVELS]]) -> (Nodes, Self) {
         let mut groups: Vec<[u32; LEVELS]> = pes.to_vec();

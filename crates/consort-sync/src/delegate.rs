@@ -96,9 +96,9 @@ impl<T, S: Serverless> Delegate<T, S> {
     ///
     /// Under a lock that is free, the call executes the closure itself. Otherwise, if no other
     /// detached closure is pending, or if thousands are pending, the call waits, and executes
-    /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics, no
-    /// thread is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If the
-    /// data is poisoned, the closure is dropped.
+    /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics,
+    /// no thread is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If
+    /// the data is poisoned, the closure is dropped.
     ///
     /// # Panics
     /// When the caller is itself a closure on this data, or when such a closure waits for the

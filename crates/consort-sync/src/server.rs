@@ -22,10 +22,10 @@ use crate::{
 /// Data that a dedicated thread, the server, uses for all others: it executes their closures.
 ///
 /// The data stays in the server's cache. This is fast if many threads use the data often, and the
-/// server has its own core. Otherwise a lock is faster, and the default scheme
-/// ([`FallbackServer`]) uses one: the server measures both ways from time to time, and a thread that
-/// has waited for a late server executes its closure itself. With [`MpServer`] and [`ShmServer`]
-/// only the server's thread executes closures.
+/// server has its own core. Otherwise a lock is faster, and the default scheme ([`FallbackServer`])
+/// uses one: the server measures both ways from time to time, and a thread that has waited for a
+/// late server executes its closure itself. With [`MpServer`] and [`ShmServer`] only the server's
+/// thread executes closures.
 ///
 /// [`MpServer`]: crate::delegation::MpServer
 /// [`ShmServer`]: crate::delegation::ShmServer
@@ -129,10 +129,10 @@ where
         self.data()
     }
 
-    /// Executes `closure` with the data, and returns its result. The server's thread executes it, or
-    /// with the default scheme possibly the caller or another thread that waits for the server. So
-    /// before its own closure, the caller may execute closures of other threads, however long they
-    /// take.
+    /// Executes `closure` with the data, and returns its result. The server's thread executes it,
+    /// or with the default scheme possibly the caller or another thread that waits for the server.
+    /// So before its own closure, the caller may execute closures of other threads, however long
+    /// they take.
     ///
     /// # Panics
     /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server

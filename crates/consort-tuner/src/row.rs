@@ -77,8 +77,8 @@ pub(crate) fn spans<'a>(
     spans
 }
 
-/// Returns the sizes at which the row of `query` has open entries. An open entry serves its own query
-/// only, because a choice that has won nothing says nothing about others.
+/// Returns the sizes at which the row of `query` has open entries. An open entry serves its own
+/// query only, because a choice that has won nothing says nothing about others.
 fn open_points<'a>(wisdom: &'a Wisdom, catalog: &dyn Catalog, query: &Query) -> Vec<EntrySpan<'a>> {
     let row = row_of(query);
     let is_point = |entry: &&Entry| {

@@ -191,8 +191,8 @@ impl Space {
         Self::by(pes, sizes, all.flat_map(|one| kinds(one, on_nodes(one).into_iter().map(Some))))
     }
 
-    /// Returns the cases of the algorithms for several levels. `depths` is how often the parts inside
-    /// nodes and the part between nodes can be divided again.
+    /// Returns the cases of the algorithms for several levels. `depths` is how often the parts
+    /// inside nodes and the part between nodes can be divided again.
     #[must_use]
     pub fn on_levels(pes: u32, sizes: &'static [usize], depths: [usize; 2]) -> Self {
         let all = Collective::EVERY.into_iter();

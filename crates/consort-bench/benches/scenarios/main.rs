@@ -6,7 +6,8 @@
 //! cargo bench -p consort-bench --bench scenarios -- --busy 2 --json >busy.jsonl
 //! ```
 //!
-//! The arguments name scenarios; without any, all are measured. `--help` lists them and the options.
+//! The arguments name scenarios; without any, all are measured. `--help` lists them and the
+//! options.
 //!
 //! In each round, every lock gets two blocks for each scenario and number of threads: a block that
 //! gives the operations per second, their distribution over the threads and the processor time, and

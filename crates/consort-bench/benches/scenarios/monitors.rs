@@ -16,8 +16,8 @@ pub(crate) struct Shared {
 
 /// A mutex with a condition variable for each of two sides.
 pub(crate) trait Monitor: Default + Sync {
-    /// Waits until the data is `ready` or `is_over`, passes it to `change`, and notifies a thread of
-    /// the other side.
+    /// Waits until the data is `ready` or `is_over`, passes it to `change`, and notifies a thread
+    /// of the other side.
     fn act(
         &self,
         side: usize,

@@ -9,9 +9,9 @@
 //!
 //! A part may be `two_level` again if its PEs have further levels (`Levels`): the part across, if
 //! nodes are grouped, or the parts up and down, if nodes are divided. On caches in packages,
-//! `two_level(flat,two_level(flat,flat,flat),flat)` goes across caches of a package, and then across
-//! packages. So a plan has any number of levels. It is one list of the parts that are not divided
-//! further; `divide` has it, and the parts of each collective.
+//! `two_level(flat,two_level(flat,flat,flat),flat)` goes across caches of a package, and then
+//! across packages. So a plan has any number of levels. It is one list of the parts that are not
+//! divided further; `divide` has it, and the parts of each collective.
 
 use std::{future::Future, marker::PhantomData, pin::Pin};
 

@@ -43,8 +43,8 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Like [`block_on`], for a thread whose work is to wait for others: in each wait of the future, it
 /// yields for longer before it sleeps. So it stays runnable while it has work, and the system gives
-/// it its own core instead of the core of the thread that wakes it. A wait with a limit of a millisecond
-/// or more is a rest, in which it sleeps at once.
+/// it its own core instead of the core of the thread that wakes it. A wait with a limit of a
+/// millisecond or more is a rest, in which it sleeps at once.
 pub fn block_on_yielding<T>(future: impl Future<Output = T>) -> T {
     let budget = SpinBudget::new(false);
     with_thread(|state| state.budget.set(budget));

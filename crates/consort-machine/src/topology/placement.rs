@@ -26,8 +26,8 @@ impl Topology {
     }
 
     /// Returns the last-level cache, the NUMA node and the package of each of `pes` PEs placed by
-    /// [`Topology::placement`]. A cache is named by its lowest processor. Empty if the PEs outnumber
-    /// the allowed processors.
+    /// [`Topology::placement`]. A cache is named by its lowest processor. Empty if the PEs
+    /// outnumber the allowed processors.
     #[must_use]
     pub fn levels_of(&self, pes: usize) -> Vec<[u32; 3]> {
         let levels = |id: CpuId| {

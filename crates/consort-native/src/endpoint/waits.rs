@@ -153,7 +153,8 @@ impl Endpoint {
         }
     }
 
-    /// The wait of [`Endpoint::block_on`], which is compiled once for the futures of all algorithms.
+    /// The wait of [`Endpoint::block_on`], which is compiled once for the futures of all
+    /// algorithms.
     #[inline(never)]
     fn block_on_pending(
         &self,
@@ -164,8 +165,8 @@ impl Endpoint {
         poll_until_ready(future, call, self.polls(), backoff)
     }
 
-    /// Like [`Endpoint::block_on`], for a profile: adds the time in which the call could not go on to
-    /// `waiting_ns`.
+    /// Like [`Endpoint::block_on`], for a profile: adds the time in which the call could not go on
+    /// to `waiting_ns`.
     ///
     /// # Errors
     /// When the job has failed.

@@ -11,10 +11,10 @@
 //! later one may wait for something that the thread holds. It also ends the server's turn.
 //!
 //! While the server does not serve, each thread executes its operations under the lock. Posted
-//! operations are still queued, and the poster rings the server. The server tries both ways in turn and counts the
-//! operations. It uses the faster way for a rest of 64 ms or more, then tries again. So where
-//! threads outnumber the cores, at most one millisecond in 64 is worse than the lock. With long
-//! operations it is longer, because the server reads the clock after each round of operations.
+//! operations are still queued, and the poster rings the server. The server tries both ways in turn
+//! and counts the operations. It uses the faster way for a rest of 64 ms or more, then tries again.
+//! So where threads outnumber the cores, at most one millisecond in 64 is worse than the lock. With
+//! long operations it is longer, because the server reads the clock after each round of operations.
 //!
 //! | word of a node | contents |
 //! | --- | --- |
@@ -284,8 +284,8 @@ impl<R: RawLock> FallbackServer<R> {
             }
             // Pairs with the release of the thread that executed the request before: this node has
             // been initialized. Another thread may execute its request and reuse the node. Then the
-            // mode has changed, or that thread saw the mode before this turn. In the second case the
-            // wait may end early, or as if there were no request.
+            // mode has changed, or that thread saw the mode before this turn. In the second case
+            // the wait may end early, or as if there were no request.
             let next = &node(m.load(&self.first, Acquire).await)[NEXT];
             let at = now + IDLE_NS;
             if m.wait_until_time(next, Until::Differs(0), at).await?.is_none() {
@@ -325,8 +325,8 @@ impl<R: RawLock> FallbackServer<R> {
 
     /// Rings a server that does not serve.
     async fn ring<M: Machine>(&self, m: &M) {
-        // Pairs with the acquire in `rest`. A swap, so that it also orders what other threads posted
-        // before they rang.
+        // Pairs with the acquire in `rest`. A swap, so that it also orders what other threads
+        // posted before they rang.
         m.swap(&self.bell[0], 1, Release).await;
         m.wake(&self.bell[0]);
     }

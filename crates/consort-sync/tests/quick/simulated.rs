@@ -244,7 +244,8 @@ async fn visit(m: &SimulatedThread, lock: &QueuedRwLock, inside: &Inside) {
         inside.stay(m, access).await;
     }
     if access != Access::Read && m.random(2) == 0 {
-        // SAFETY: the thread is inside, with this access, which excludes all that a reader excludes.
+        // SAFETY: the thread is inside, with this access, which excludes all that a reader
+        // excludes.
         unsafe { lock.change(m, access, Some(Access::Read)) }.await;
         access = Access::Read;
         inside.stay(m, access).await;

@@ -4,10 +4,10 @@
 //! lines `key = value`, where a value is a string in one pair of double or single quotes, a decimal
 //! integer, a float, a boolean, or an array of these. Keys are bare or quoted.
 //!
-//! Strings in three quotes, dates, inline tables, dotted keys, arrays within arrays, numbers of base
-//! 16, 8 or 2, and tables with more than two names are left out on purpose, and errors name them. No file uses them, and
-//! users' programs compile this module instead of a library for all of TOML. Without them nothing
-//! nests, so neither reading nor dropping recurses.
+//! Strings in three quotes, dates, inline tables, dotted keys, arrays within arrays, numbers of
+//! base 16, 8 or 2, and tables with more than two names are left out on purpose, and errors name
+//! them. No file uses them, and users' programs compile this module instead of a library for all of
+//! TOML. Without them nothing nests, so neither reading nor dropping recurses.
 //!
 //! Later file formats must keep to this subset, or older programs report them as errors.
 //!

@@ -15,8 +15,8 @@ use num_complex::Complex;
 
 use crate::{every_call::every_call, jobs::on};
 
-/// Combines the elements of all PEs as values, slices, in place and in symmetric memory. Every order
-/// must give the same result.
+/// Combines the elements of all PEs as values, slices, in place and in symmetric memory. Every
+/// order must give the same result.
 fn combine<T: Pod + PartialEq + Debug>(
     world: &Team,
     of: impl Fn(u32) -> T,

@@ -1,7 +1,7 @@
 //! Compositions on several levels, under random schedules.
 //!
-//! Each program has calls of compositions whose parts are divided again. `TEST_SEED=N` runs only one
-//! seed.
+//! Each program has calls of compositions whose parts are divided again. `TEST_SEED=N` runs only
+//! one seed.
 
 use std::collections::BTreeSet;
 

@@ -174,8 +174,8 @@ impl Snapshot {
         call.members.iter().all(can_do_nothing) && !(all_have_begun && call.is_open)
     }
 
-    /// Returns the stuck PEs, by rank: all waiting PEs, except those whose waits a PE outside of the
-    /// set may end.
+    /// Returns the stuck PEs, by rank: all waiting PEs, except those whose waits a PE outside of
+    /// the set may end.
     pub(crate) fn stuck(&self) -> Vec<Rank> {
         let mut stuck: Vec<bool> = self.pes().map(|pe| self.waiting(pe).is_some()).collect();
         loop {
