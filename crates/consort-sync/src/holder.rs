@@ -57,6 +57,7 @@ fn this_thread() -> u64 {
 
 #[cfg(debug_assertions)]
 impl Holder {
+    #[expect(clippy::declare_interior_mutable_const, reason = "the initial value of a mutex")]
     pub(crate) const NONE: Self =
         Self { thread: AtomicU64::new(0), place: AtomicPtr::new(ptr::null_mut()) };
 
