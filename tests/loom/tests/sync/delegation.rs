@@ -354,7 +354,8 @@ fn shm_server() {
 /// Waits for a limited time need nobody to wake them. Without the bell, what was posted is executed
 /// at the end. If the turn does not end, waiting threads still take the place of the server. Counts
 /// only determine who executes operations. Loom lets nobody see a store before an earlier release.
-/// What follows the waits for `NEXT` and `last` acquires.
+/// What follows the waits for `NEXT` and `last` acquires. The models post when each node is
+/// linked; a unit test posts earlier.
 #[test]
 fn fallback_server() {
     let scripts =
@@ -363,14 +364,14 @@ fn fallback_server() {
         "Acquire: m.load(&self.mode[MODE], Acquire).await == SERVES",
         "Whole: m.store(&self.executed, executed.wrapping_add(1), Relaxed).await;",
         "Whole: m.wake(&request[STATE]);",
-        "Whole: m.store(&self.mode[MODE], LOCKS, Relaxed).await;",
         "Acquire: m.wait_until(&node(first)[NEXT], Until::Differs(0)).await?;",
+        "Whole: m.wait_until(&node(first)[NEXT], Until::Differs(0)).await?;",
+        "Whole: m.store(&self.mode[MODE], LOCKS, Relaxed).await;",
         "Acquire: m.wait_until(&first[NEXT], Until::Differs(0)).await?;",
         "Release: m.store(&self.mode[MODE], SERVES, Release).await; // pairs with the acquire in \
          `serves`",
         "Acquire: m.swap(&self.bell[0], 0, Acquire).await;",
         "Release: m.swap(&self.bell[0], 1, Release).await;",
-        "Whole: m.swap(&self.bell[0], 1, Release).await;",
         "Whole: m.wake(&self.bell[0]);",
         "Acquire: m.wait_until(&self.last[0], Until::Differs(0)).await?;",
     ];
