@@ -120,7 +120,7 @@ fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyRe
 
 /// A borrow of the memory that a call reads.
 pub(crate) enum Read<'py, T: Data> {
-    Array(PyReadonlyArrayDyn<'py, T::Raw>, Use),
+    Array { held: PyReadonlyArrayDyn<'py, T::Raw>, _used: Use },
     Elements(Borrow<'py, T>),
 }
 
@@ -134,14 +134,14 @@ impl<'py, T: Data> Read<'py, T> {
         check_order(&array, what)?;
         let held = array.try_readonly().map_err(|error| not_borrowed(what, error))?;
         let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        let used = Use::new(bytes_of(slice), false, what)?;
-        Ok(Self::Array(held, used))
+        let _used = Use::new(bytes_of(slice), false, what)?;
+        Ok(Self::Array { held, _used })
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&self) -> &[T] {
         match self {
-            Self::Array(held, _) => cast_slice(held.as_slice().unwrap_or_default()),
+            Self::Array { held, .. } => cast_slice(held.as_slice().unwrap_or_default()),
             Self::Elements(held) => held.slice(),
         }
     }
@@ -149,7 +149,7 @@ impl<'py, T: Data> Read<'py, T> {
 
 /// A borrow of the memory that a call writes.
 pub(crate) enum Written<'py, T: Data> {
-    Array(PyReadwriteArrayDyn<'py, T::Raw>, Use),
+    Array { held: PyReadwriteArrayDyn<'py, T::Raw>, _used: Use },
     Elements(Borrow<'py, T>),
 }
 
@@ -163,14 +163,14 @@ impl<'py, T: Data> Written<'py, T> {
         check_order(&array, what)?;
         let held = array.try_readwrite().map_err(|error| not_borrowed(what, error))?;
         let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        let used = Use::new(bytes_of(slice), true, what)?;
-        Ok(Self::Array(held, used))
+        let _used = Use::new(bytes_of(slice), true, what)?;
+        Ok(Self::Array { held, _used })
     }
 
     /// Returns the elements.
     pub(crate) fn slice(&mut self) -> &mut [T] {
         match self {
-            Self::Array(held, _) => cast_slice_mut(held.as_slice_mut().unwrap_or_default()),
+            Self::Array { held, .. } => cast_slice_mut(held.as_slice_mut().unwrap_or_default()),
             Self::Elements(held) => held.slice_mut(),
         }
     }
