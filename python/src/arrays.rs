@@ -120,7 +120,7 @@ fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyRe
 
 /// A borrow of the memory that a call reads.
 pub(crate) enum Read<'py, T: Data> {
-    Array { held: PyReadonlyArrayDyn<'py, T::Raw>, _used: Use },
+    Array { held: PyReadonlyArrayDyn<'py, T::Raw>, used: Use },
     Elements(Borrow<'py, T>),
 }
 
@@ -128,14 +128,22 @@ impl<'py, T: Data> Read<'py, T> {
     /// Borrows the array, or the elements.
     pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
         if let Some(elements) = elements::<T>(array, what)? {
-            return Ok(Self::Elements(Borrow::new(elements, false, what)?));
+            return Ok(Self::Elements(Borrow::new(elements, |range| Use::read(range, what))?));
         }
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readonly().map_err(|error| not_borrowed(what, error))?;
         let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        let _used = Use::new(bytes_of(slice), false, what)?;
-        Ok(Self::Array { held, _used })
+        let used = Use::read(bytes_of(slice), what)?;
+        Ok(Self::Array { held, used })
+    }
+
+    /// Returns the registered use of the memory.
+    pub(crate) fn used(&self) -> &Use {
+        match self {
+            Self::Array { used, .. } => used,
+            Self::Elements(held) => held.used(),
+        }
     }
 
     /// Returns the elements.
@@ -154,16 +162,21 @@ pub(crate) enum Written<'py, T: Data> {
 }
 
 impl<'py, T: Data> Written<'py, T> {
-    /// Borrows the array, or the elements.
-    pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+    /// Borrows the array, or the elements, for a call that reads `source`.
+    pub(crate) fn new(
+        array: &Bound<'py, PyAny>,
+        source: Option<&Read<'_, T>>,
+        what: &str,
+    ) -> PyResult<Self> {
+        let register = |range| Use::write(range, source.map(Read::used), what);
         if let Some(elements) = elements::<T>(array, what)? {
-            return Ok(Self::Elements(Borrow::new(elements, true, what)?));
+            return Ok(Self::Elements(Borrow::new(elements, register)?));
         }
         let array = raw::<T>(array, what)?;
         check_order(&array, what)?;
         let held = array.try_readwrite().map_err(|error| not_borrowed(what, error))?;
         let slice = held.as_slice().map_err(|error| not_a_slice(what, error))?;
-        let _used = Use::new(bytes_of(slice), true, what)?;
+        let _used = register(bytes_of(slice))?;
         Ok(Self::Array { held, _used })
     }
 
@@ -191,19 +204,6 @@ fn elements<'a, 'py, T: Data>(
     let name = elements.get().name();
     if name == T::NAME { Ok(Some(elements)) } else { Err(other_type::<T>(what, name)) }
 }
-
-/// Fails if the source and the target of a call share memory. The borrows do not detect this if
-/// the arrays are views of a buffer that is not an array.
-pub(crate) fn check_apart<T: Data>(source: &[T], target: &[T]) -> PyResult<()> {
-    let [source, target] = [source, target].map(<[T]>::as_ptr_range);
-    if source.start < target.end && target.start < source.end {
-        return Err(PyValueError::new_err(OVERLAP));
-    }
-    Ok(())
-}
-
-const OVERLAP: &str = "the array and the result share memory, but are not the same array: use a \
-                       separate array for the result";
 
 /// Returns an array of one dimension with these elements, which are not copied.
 pub(crate) fn array_of<'py, T: Data>(

@@ -4,7 +4,7 @@ use consort::{Rank, Team, ops::Operator, tune::Collective};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
-    arrays::{Read, Written, check_apart, for_type_of},
+    arrays::{Read, Written, for_type_of},
     dispatch::call,
     types::{Data, Takes, no_operator},
 };
@@ -73,10 +73,10 @@ fn make_on<T: Data>(
 ) -> PyResult<()> {
     let Call { collective, operator, root } = what;
     let source = source.map(|array| Read::<T>::new(array, "the array")).transpose()?;
-    let mut target = target.map(|array| Written::<T>::new(array, "the result")).transpose()?;
+    let mut target =
+        target.map(|array| Written::<T>::new(array, source.as_ref(), "the result")).transpose()?;
     let source = source.as_ref().map(Read::slice);
     let target = target.as_mut().map_or(&mut [][..], Written::slice);
-    check_apart(source.unwrap_or_default(), target)?;
     if !collective.combines() {
         return call(py, launch, index, |team, _| {
             OnSlices { team, collective, root, source, target }.only_moves()

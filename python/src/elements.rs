@@ -76,17 +76,20 @@ pub(crate) struct Borrow<'py, T> {
 }
 
 impl<'py, T: Data> Borrow<'py, T> {
-    /// Borrows elements of type `T`.
+    /// Borrows elements of type `T`, whose use is registered by `register`.
     ///
     /// # Errors
-    /// If another call uses the memory, and one of the two writes it.
+    /// Those of `register`.
     pub(crate) fn new(
         elements: &Bound<'py, Elements>,
-        is_written: bool,
-        what: &str,
+        register: impl FnOnce(Range<usize>) -> PyResult<Use>,
     ) -> PyResult<Self> {
-        let used = Use::new(elements.get().range(), is_written, what)?;
+        let used = register(elements.get().range())?;
         Ok(Self { elements: elements.clone(), used, of: PhantomData })
+    }
+
+    pub(crate) fn used(&self) -> &Use {
+        &self.used
     }
 
     fn start(&self) -> NonNull<T> {

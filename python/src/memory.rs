@@ -152,7 +152,7 @@ impl Memory {
     fn get_of<T: Data>(&self, from: i64, first: usize, array: &Bound<'_, PyAny>) -> PyResult<()> {
         self.check::<T>()?;
         let from = rank(from, self.size)?;
-        let mut elements = Written::<T>::new(array, "the result")?;
+        let mut elements = Written::<T>::new(array, None, "the result")?;
         let elements = cast_slice_mut(elements.slice());
         self.on(array.py(), |memory| {
             if overlap(memory, from, first, elements) {

@@ -21,11 +21,26 @@ pub(crate) struct Use {
 }
 
 impl Use {
-    /// Registers the use of some bytes.
+    /// Registers that a call reads some bytes.
     ///
     /// # Errors
-    /// If another call uses some of them, and one of the two writes.
-    pub(crate) fn new(range: Range<usize>, is_written: bool, what: &str) -> PyResult<Self> {
+    /// If another call writes some of them.
+    pub(crate) fn read(range: Range<usize>, what: &str) -> PyResult<Self> {
+        Self::new(range, false, what)
+    }
+
+    /// Registers that a call writes some bytes. `source` is what it reads.
+    ///
+    /// # Errors
+    /// If the call reads some of them, or another call uses some of them.
+    pub(crate) fn write(range: Range<usize>, source: Option<&Self>, what: &str) -> PyResult<Self> {
+        if source.is_some_and(|source| overlap(&source.range, &range)) {
+            return Err(PyValueError::new_err(OVERLAP));
+        }
+        Self::new(range, true, what)
+    }
+
+    fn new(range: Range<usize>, is_written: bool, what: &str) -> PyResult<Self> {
         let mut all = all();
         if all.iter().any(|(one, written)| (is_written || *written) && overlap(one, &range)) {
             return Err(in_use(what));
@@ -55,6 +70,9 @@ impl Drop for Use {
 pub(crate) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start.max(other.start) < one.end.min(other.end)
 }
+
+const OVERLAP: &str = "the array and the result share memory, but are not the same array: use a \
+                       separate array for the result";
 
 /// Returns the exception for memory that another call uses.
 pub(crate) fn in_use(what: &str) -> PyErr {
