@@ -171,10 +171,9 @@ def test_unfit_memory_is_refused():
 
     def program(team):
         read, written = elements(whole, "float64", 6), elements(whole, "float64", 6, 16)
-        with pytest.raises(ValueError, match="share memory"):
-            team._native.collective("all_reduce", whole, written, "sum")
-        with pytest.raises(ValueError, match="in use by another call"):
-            team._native.collective("all_reduce", read, written, "sum")
+        for source in (whole, read):
+            with pytest.raises(ValueError, match="share memory, but are not the same array"):
+                team._native.collective("all_reduce", source, written, "sum")
         other = elements(np.zeros(6, "float32"), "float32")
         with pytest.raises(TypeError, match="the result has type float32: use float64"):
             team._native.collective("all_reduce", read, other, "sum")
