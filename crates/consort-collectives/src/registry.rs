@@ -44,7 +44,7 @@ pub const fn names(collective: Collective) -> &'static [&'static str] {
 /// Visits an algorithm of the library.
 ///
 /// # Errors
-/// If there is no algorithm of that name.
+/// If no algorithm has this name.
 pub fn visit<V: Visitor>(
     collective: Collective,
     name: &str,
@@ -93,7 +93,7 @@ impl ErasedAlgorithm {
 /// Returns an algorithm with its type erased.
 ///
 /// # Errors
-/// If there is no algorithm of that name.
+/// If no algorithm has this name.
 pub(crate) fn erased(
     collective: Collective,
     name: &str,
@@ -111,7 +111,7 @@ pub(crate) fn erased(
 /// Returns the name and the parameters of an algorithm.
 ///
 /// # Errors
-/// If there is no algorithm of that name.
+/// If no algorithm has this name.
 pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanError> {
     Ok(erased(collective, name)?.description)
 }

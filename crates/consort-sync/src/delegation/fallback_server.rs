@@ -263,9 +263,9 @@ impl<R: RawLock> FallbackServer<R> {
         unsafe { self.lock().release(m, token) }.await
     }
 
-    /// Serves for `ns` nanoseconds, or until there is no request or a thread has ended the server's
-    /// turn. Returns the rate. It takes longer by the operations that it has begun: at most
-    /// [`MAX_OPS`] of the turn, and as many that threads have requested by its end.
+    /// Serves for `ns` nanoseconds. Stops earlier if no request arrives, or if a thread ends the
+    /// server's turn. Returns the rate. When the time is up, it still executes up to [`MAX_OPS`]
+    /// operations of the current round, and as many again that threads have already requested.
     async fn serve<M: Machine, S: Service<M>>(
         &self,
         m: &M,

@@ -354,8 +354,8 @@ fn shm_server() {
 /// Waits for a limited time need nobody to wake them. Without the bell, what was posted is executed
 /// at the end. If the turn does not end, waiting threads still take the place of the server. Counts
 /// only determine who executes operations. Loom lets nobody see a store before an earlier release.
-/// What follows the waits for `NEXT` and `last` acquires. The models post when each node is
-/// linked; a unit test posts earlier.
+/// After the waits for `NEXT` and `last`, another operation acquires. In the models, nobody posts
+/// while a node is unlinked. A unit test does.
 #[test]
 fn fallback_server() {
     let scripts =

@@ -37,8 +37,8 @@ use crate::{
 #[derive(Hash)]
 pub struct TwoPhaseBruck;
 
-/// The model prefers these rounds only for so many PEs, if it does not know the lengths. Among
-/// fewer, long blocks lose more in the simulation than short ones gain.
+/// The least number of PEs for which the model chooses this algorithm without knowing lengths. With
+/// fewer PEs, long blocks lose more time in simulations than short blocks gain.
 const FEWEST_PES: u32 = 64;
 
 /// A length in a message, in bytes. `LONG` if the block does not travel.
