@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    pin::{Pin, pin},
+    pin::pin,
     task::{Context, Poll, Waker},
 };
 
@@ -30,28 +30,12 @@ pub fn block_on<F: Future, I: Idle>(
     idle: impl Fn() -> I,
 ) -> F::Output {
     let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
     // Fast path: if the result is there already, no waiting is set up.
-    match poll_once(future.as_mut()) {
-        Poll::Ready(output) => output,
-        Poll::Pending => poll_until_ready(future, watch, polls(), idle),
+    if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+        return output;
     }
-}
-
-/// Polls `future` once, without a waker.
-#[inline(always)]
-pub fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Polls `future`, which was pending, until it is ready: `left` times before the first pause of
-/// `idle`.
-#[inline(always)]
-pub fn poll_until_ready<F: Future + ?Sized, I: Idle>(
-    mut future: Pin<&mut F>,
-    watch: &impl Watch,
-    mut left: u32,
-    idle: impl Fn() -> I,
-) -> F::Output {
+    let mut left = polls();
     let mut pauses = None;
     loop {
         if left == 0 {
@@ -60,7 +44,7 @@ pub fn poll_until_ready<F: Future + ?Sized, I: Idle>(
             left -= 1;
             watch.spin(&mut left);
         }
-        if let Poll::Ready(output) = poll_once(future.as_mut()) {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
     }

@@ -4,7 +4,6 @@ use std::{
     cell::Cell,
     future::{Future, poll_fn},
     hint::spin_loop,
-    pin::{Pin, pin},
     task::Poll,
     time::Duration,
 };
@@ -18,7 +17,7 @@ use crate::{
 };
 use consort_machine::{
     system::clock::now_ns,
-    wait::executor::{Idle, Watch, block_on, poll_once, poll_until_ready},
+    wait::executor::{Idle, Watch, block_on},
 };
 
 /// There is no word to watch: the executor polls continuously.
@@ -81,7 +80,27 @@ impl Idle for Timed<'_, Backoff<'_>> {
     }
 }
 
+/// The pauses of a blocking call. They are compiled once, for the futures of all algorithms.
+struct PausesOfCall<'e> {
+    endpoint: &'e Endpoint,
+    call: &'e CallView<'e>,
+    backoff: Option<Backoff<'e>>,
+}
+
+impl Idle for PausesOfCall<'_> {
+    #[cold]
+    fn pause(&mut self) -> u32 {
+        let Self { endpoint, call, backoff } = self;
+        backoff.get_or_insert_with(|| endpoint.backoff_in(call)).pause()
+    }
+}
+
 impl Endpoint {
+    /// Returns the pauses of a wait in `call`, the last call that has begun.
+    fn backoff_in<'e>(&'e self, call: &'e CallView<'_>) -> Backoff<'e> {
+        Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call)
+    }
+
     /// Waits until `test` returns `Some` because of progress of the PE's operations up to call
     /// `number`. Returns `None` after `limit`.
     ///
@@ -146,23 +165,8 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on(&self, call: &CallView<'_>, future: impl Future<Output = Op>) -> Op {
-        let mut future = pin!(future);
-        match poll_once(future.as_mut()) {
-            Poll::Ready(done) => done,
-            Poll::Pending => self.block_on_pending(call, future),
-        }
-    }
-
-    /// The wait of [`Endpoint::block_on`], which is compiled once for the futures of all
-    /// algorithms.
-    #[inline(never)]
-    fn block_on_pending(
-        &self,
-        call: &CallView<'_>,
-        future: Pin<&mut dyn Future<Output = Op>>,
-    ) -> Op {
-        let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
-        poll_until_ready(future, call, self.polls(), backoff)
+        let pauses = || PausesOfCall { endpoint: self, call, backoff: None };
+        block_on(future, call, || self.polls(), pauses)
     }
 
     /// Like [`Endpoint::block_on`], for a profile: adds the time in which the call could not go on
@@ -176,8 +180,7 @@ impl Endpoint {
         future: impl Future<Output = Op<T>>,
         waiting_ns: &Cell<u64>,
     ) -> Op<T> {
-        let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
-        let idle = || Timed { wait: backoff(), waiting_ns };
+        let idle = || Timed { wait: self.backoff_in(call), waiting_ns };
         block_on(future, &Timed { wait: call, waiting_ns }, || self.polls(), idle)
     }
 
