@@ -9,6 +9,10 @@
 //! holder then hands it over. So a thread waits for one turn of each thread before it, and none
 //! starves.
 //!
+//! The first cannot ask while it waits for a processor, perhaps that of the holder, which may take
+//! until the scheduler's next tick: 4 ms. So the holder itself looks at the clock from time to
+//! time. If the first has waited for 400 us, the holder hands over.
+//!
 //! Shorter turns would not help: if threads outnumber the cores, the next thread sleeps, and takes
 //! about 50 us to wake. It also sleeps during the turn. If it spun or yielded instead, it might
 //! keep the holder off a shared core for some milliseconds. Turns would then have random lengths,
@@ -39,6 +43,8 @@ const ASKED: u64 = 2;
 
 /// The word of a node that `Mcs` leaves to the holder; 1 once its thread has the lock.
 const HANDED: usize = 2;
+/// The word of a node with the time from which on the holder hands over without having been asked.
+const OVERDUE: usize = 3;
 
 /// Cycles of rest between two checks: the first rest, the longest for a thread that has not queued
 /// up yet, and the longest for the first in the queue.
@@ -50,6 +56,10 @@ const LONGEST_REST: u64 = 4_000;
 const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
 /// The time after which the first in the queue asks for the lock: a turn. 0 in loom models.
 const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
+/// The time after which the holder hands over without having been asked. 0 in loom models.
+const LONGEST_TURN_NS: u64 = 4 * TURN_NS;
+/// The number of releases between two looks at the clock. The fewest in loom models, which grow.
+const RELEASES_PER_LOOK: u64 = if cfg!(loom) { 2 } else { 256 };
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
 const RAPID: u64 = 400;
@@ -64,7 +74,9 @@ pub struct Handoff {
     releases: Word,
     /// Its holder is the first in the queue.
     queue: Mcs,
-    /// The node of the thread that has asked.
+    /// The node of the first in the queue; 0 if there is none, or if it has the lock. A thread
+    /// announces itself if the queue was empty. Otherwise the thread before it, which then has the
+    /// lock, does so.
     first: Word,
 }
 
@@ -109,9 +121,14 @@ impl Handoff {
         false
     }
 
+    /// Lets the holder know the first in the queue, which waits from now on.
+    async fn announce<M: Machine>(&self, m: &M, first: &'static Line) {
+        m.store(&first[OVERDUE], m.now_ns() + LONGEST_TURN_NS, Relaxed).await;
+        m.store(&self.first, first.address(), Release).await; // pairs with the fence in `pass_on`
+    }
+
     /// Waits for the lock as the first in the queue.
     async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
-        m.store(&mine[HANDED], 0, Relaxed).await;
         let turn_ends = m.now_ns() + TURN_NS;
         let mut releases = m.load(&self.releases, Relaxed).await;
         if self.watch(m, LONGEST_REST, SPIN).await {
@@ -120,24 +137,45 @@ impl Handoff {
         if !self.is_quiet(m, &mut releases, SPIN).await && m.now_ns() < turn_ends {
             m.wait_until_time(&mine[HANDED], Until::Equals(1), turn_ends).await?;
         }
-        m.store(&self.first, mine.address(), Relaxed).await;
         loop {
             if self.take(m).await.is_some() {
                 return Ok(());
             }
-            // Pairs with the acquire in `pass_on`.
+            // Pairs with the fence in `pass_on`.
             let asked = m.compare_exchange(&self.state, HELD, HELD | ASKED, Release).await;
             if asked.is_ok() {
                 m.wait_until(&mine[HANDED], Until::Equals(1)).await?;
+                // The holder may have handed over before it was asked.
+                m.store(&self.state, HELD, Relaxed).await;
                 return Ok(());
             }
         }
     }
+
+    /// Leaves the queue, and announces the next thread in it. The caller is the first in the queue
+    /// and has the lock.
+    async fn leave_queue<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
+        m.store(&self.first, 0, Relaxed).await;
+        // SAFETY: the thread holds the queue, with this token.
+        let Err(mine) = unsafe { self.queue.leave(m, mine) }.await else { return Ok(()) };
+        self.announce(m, Mcs::next(m, mine).await?).await;
+        // SAFETY: as above, and this is what `leave` returned.
+        unsafe { self.queue.pass_on(m, mine) }.await
+    }
+
+    /// Returns whether the first in the queue has waited for the longest turn. The caller has the
+    /// lock.
+    async fn is_overdue<M: Machine>(&self, m: &M) -> bool {
+        let first = m.load(&self.first, Acquire).await; // pairs with the release in `announce`
+        // SAFETY: the address is that of a node, and nodes are never freed.
+        first != 0 && m.load(&unsafe { Line::at(first) }[OVERDUE], Relaxed).await <= m.now_ns()
+    }
 }
 
 // SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
-// the holder clears `HELD` or sets `HANDED`, and only one thread, the holder of the queue, can have
-// asked. The release of either store pairs with the acquire of the exchange, or of the wait.
+// the holder clears `HELD` or sets `HANDED`, of the first in the queue, which then has not taken the
+// lock, because it was held. The release of either store pairs with the acquire of the exchange, or
+// of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     #[cfg(not(loom))]
@@ -155,10 +193,16 @@ unsafe impl RawLock for Handoff {
         if self.watch(m, LONGEST_BEFORE, 2 * LONGEST_BEFORE).await {
             return Ok(());
         }
-        let mine = self.queue.acquire(m).await?;
+        let mine = m.take_line();
+        m.store(&mine[HANDED], 0, Relaxed).await;
+        match self.queue.enter_with(m, mine).await {
+            Ok(_) => self.announce(m, mine).await,
+            Err(place) => {
+                self.queue.wait(m, place).await?;
+            }
+        }
         self.take_as_first(m, mine).await?;
-        // SAFETY: the thread holds the queue, with this token.
-        unsafe { self.queue.release(m, mine) }.await
+        self.leave_queue(m, mine).await
     }
 
     #[inline(always)]
@@ -174,17 +218,28 @@ unsafe impl RawLock for Handoff {
     async unsafe fn leave<M: Machine>(&self, m: &M, (): ()) -> Result<(), ()> {
         let releases = m.load(&self.releases, Relaxed).await;
         m.store(&self.releases, releases.wrapping_add(1), Relaxed).await;
+        if releases.is_multiple_of(RELEASES_PER_LOOK) {
+            return Err(());
+        }
         // Pairs with the acquire in `take`.
         let freed = m.compare_exchange(&self.state, HELD, 0, Release).await;
         freed.map(|_| ()).map_err(|_| ())
     }
 
-    /// Hands the lock over to the thread that has asked.
+    /// Hands the lock over to the first in the queue if it has asked or is overdue. Otherwise
+    /// releases the lock.
     async unsafe fn pass_on<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
-        m.fence(Acquire).await; // pairs with the release of the exchange that sets `ASKED`
-        // SAFETY: a thread stores the address of its node before it sets `ASKED`.
+        if !self.is_overdue(m).await
+            // Pairs with the acquire in `take`.
+            && m.compare_exchange(&self.state, HELD, 0, Release).await.is_ok()
+        {
+            return Ok(());
+        }
+        // Pairs with the releases in `announce` and of the exchange that sets `ASKED`.
+        m.fence(Acquire).await;
+        // SAFETY: `first` holds the address of a node: it is overdue or has asked. Only the holder
+        // removes it from there.
         let first = unsafe { Line::at(m.load(&self.first, Relaxed).await) };
-        m.store(&self.state, HELD, Relaxed).await;
         m.store(&first[HANDED], 1, Release).await; // pairs with the acquire of the wait
         m.wake(&first[HANDED]);
         Ok(())

@@ -30,6 +30,29 @@ impl Mcs {
     pub const fn new() -> Self {
         Self { last: Word::new(0) }
     }
+
+    /// Like [`enter`](RawLock::enter), with a node that the caller has taken.
+    #[inline(always)]
+    pub(super) async fn enter_with<M: Machine>(
+        &self,
+        m: &M,
+        mine: &'static Line,
+    ) -> Result<&'static Line, (&'static Line, u64)> {
+        m.store(&mine[NEXT], 0, Relaxed).await;
+        match m.swap(&self.last, mine.address(), AcqRel).await {
+            0 => Ok(mine),
+            before => Err((mine, before)),
+        }
+    }
+
+    /// Returns the node of the next holder, after [`leave`](RawLock::leave) did not release the
+    /// lock.
+    pub(super) async fn next<M: Machine>(
+        m: &M,
+        mine: &'static Line,
+    ) -> Result<&'static Line, M::Stop> {
+        Ok(node(m.wait_until(&mine[NEXT], Until::Differs(0)).await?))
+    }
 }
 
 /// Returns the node at an address that was read from a lock or from a node.
@@ -53,12 +76,7 @@ unsafe impl RawLock for Mcs {
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<&'static Line, (&'static Line, u64)> {
-        let mine = m.take_line();
-        m.store(&mine[NEXT], 0, Relaxed).await;
-        match m.swap(&self.last, mine.address(), AcqRel).await {
-            0 => Ok(mine),
-            before => Err((mine, before)),
-        }
+        self.enter_with(m, m.take_line()).await
     }
 
     async fn wait<M: Machine>(
@@ -105,8 +123,7 @@ unsafe impl RawLock for Mcs {
     }
 
     async unsafe fn pass_on<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
-        let next = m.wait_until(&mine[NEXT], Until::Differs(0)).await?;
-        let waits = &node(next)[WAITS];
+        let waits = &Self::next(m, mine).await?[WAITS];
         m.store(waits, 0, Release).await; // pairs with the acquire of the next holder's wait
         m.wake(waits);
         m.give_line(mine);

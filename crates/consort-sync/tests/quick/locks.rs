@@ -1,17 +1,23 @@
 //! Locks: exclusion, order, attempts, nesting.
 
+#![expect(unsafe_code, reason = "names the machine of all threads, and releases raw locks")]
+
 use std::{
     fs,
+    future::Future as _,
     path::Path,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
         mpsc::{self, RecvTimeoutError},
     },
+    task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
 };
 
+use consort_machine::{NativeMachine, at_once, block_on};
 use consort_sync::{
     Condvar, Mutex, RwLock, Semaphore,
     locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
@@ -19,6 +25,9 @@ use consort_sync::{
 
 #[cfg(debug_assertions)]
 use crate::schemes::panic_of;
+
+// SAFETY: each future on this machine is driven to its end on the thread that created it.
+const M: NativeMachine = unsafe { NativeMachine::new() };
 
 /// A test for each lock.
 macro_rules! for_each_lock {
@@ -220,9 +229,12 @@ fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
         let _second = mutex.lock();
         let _ = second.send(());
     });
-    let outcome = end.recv_timeout(Duration::from_millis(200));
-    let (panics, waits) = (RecvTimeoutError::Disconnected, RecvTimeoutError::Timeout);
-    assert_eq!(outcome, Err(if cfg!(debug_assertions) { panics } else { waits }));
+    let (limit, expected) = if cfg!(debug_assertions) {
+        (Duration::from_secs(10), RecvTimeoutError::Disconnected) // it panics
+    } else {
+        (Duration::from_millis(200), RecvTimeoutError::Timeout) // it waits
+    };
+    assert_eq!(end.recv_timeout(limit), Err(expected));
 }
 
 /// In debug builds.
@@ -363,6 +375,32 @@ fn no_thread_starves_under_fair_locks<R: Lock>() {
         }
         stop.store(true, Relaxed);
         assert!(begun.elapsed() < Duration::from_secs(10));
+    });
+}
+
+/// The waiting thread is not polled any more, like one that waits for a processor. (If the holder
+/// does not run meanwhile, the lock is not in rapid use, so that the thread asks after all.)
+#[test]
+fn holder_hands_over_to_a_thread_that_cannot_ask() {
+    let lock = Handoff::new();
+    thread::scope(|scope| {
+        let holder = scope.spawn(|| {
+            let begun = Instant::now();
+            while at_once(lock.enter(&M)).is_ok() {
+                // SAFETY: the thread holds the lock.
+                let Ok(()) = block_on(unsafe { lock.release(&M, ()) });
+                assert!(begun.elapsed() < Duration::from_secs(10), "the thread starves");
+            }
+        });
+        while !at_once(lock.is_held(&M)) {}
+        let mut wait = pin!(lock.wait(&M, ()));
+        while let Poll::Pending = wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            while !holder.is_finished() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        // SAFETY: the thread holds the lock.
+        let Ok(()) = block_on(unsafe { lock.release(&M, ()) });
     });
 }
 
