@@ -4,34 +4,23 @@
 //! last before. It waits there until the request is executed, or until it becomes the combiner. The
 //! combiner executes the requests starting at its own node, then hands its role to the next thread.
 //!
-//! | word of a node | contents |
-//! | --- | --- |
-//! | `NEXT` | the next node; 0 while the node has no request |
-//! | `OPERATION`, `ARGUMENT` | the request |
-//! | `RESULT` | its result |
-//! | `STATE` | `WAITS`, then `DONE`; or `COMBINES` if its thread becomes the combiner |
-//!
-//! In the paper `STATE` is two flags, and the limit on a combiner's operations also counts its own
-//! operation. Cost: two line transfers per request on the combiner.
+//! `node.rs` has the words of a node. `STATE` is `WAITS`, then `DONE`; or `COMBINES` if the node's
+//! thread becomes the combiner. In the paper `STATE` is two flags, and the limit on a combiner's
+//! operations also counts its own operation. Cost: two line transfers per request on the combiner.
 
-#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a scheme")]
+#![expect(unsafe_code, reason = "relies on a scheme for exclusive access, and on a lock")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use consort_machine::{Line, Machine, Until, Word};
 
-use super::{MAX_OPS, Scheme, Serverless, Service};
+use super::{
+    MAX_OPS, Scheme, Serverless, Service,
+    node::{ARGUMENT, DONE, NEXT, OPERATION, OTHER, RESULT, STATE, WAITS, node},
+};
 use crate::locks::{RawLock, TestAndSet};
 
-const NEXT: usize = 0;
-const OPERATION: usize = 1;
-const ARGUMENT: usize = 2;
-const RESULT: usize = 3;
-const STATE: usize = 4;
-
-const WAITS: u64 = 0;
-const DONE: u64 = 1;
-const COMBINES: u64 = 2;
+const COMBINES: u64 = OTHER;
 
 /// CC-SYNCH: a waiting thread executes the operations of those behind it.
 #[derive(Debug)]
@@ -39,12 +28,6 @@ pub struct CcSynch {
     /// The last node; 0 before the first operation. 0 acts like a node that `COMBINES`.
     last: Word,
     max_ops: u64,
-}
-
-/// Returns the node at an address that was read from a queue.
-fn node(address: u64) -> &'static Line {
-    // SAFETY: `last` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
-    unsafe { Line::at(address) }
 }
 
 impl Default for CcSynch {

@@ -16,33 +16,24 @@
 //! So where threads outnumber the cores, at most one millisecond in 64 is worse than the lock. With
 //! long operations it is longer, because the server reads the clock after each round of operations.
 //!
-//! | word of a node | contents |
-//! | --- | --- |
-//! | `NEXT` | the next node; 0 while the node has no request |
-//! | `OPERATION`, `ARGUMENT` | the request |
-//! | `RESULT` | its result |
-//! | `STATE` | `WAITS`, then `DONE`; or `POSTED` if no thread waits |
+//! `node.rs` has the words of a node. `STATE` is `WAITS`, then `DONE`; or `POSTED` if no thread
+//! waits.
 
-#![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
+#![expect(unsafe_code, reason = "relies on a lock for exclusive access")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use consort_machine::{Line, Machine, Until, Word};
 
-use super::{Locked, MAX_OPS, SECOND_SERVER, Scheme, ServerScheme, Service};
+use super::{
+    Locked, MAX_OPS, SECOND_SERVER, Scheme, ServerScheme, Service,
+    node::{ARGUMENT, DONE, NEXT, OPERATION, OTHER, RESULT, STATE, WAITS, node},
+};
 use crate::locks::{Handoff, RawLock};
 #[cfg(not(loom))]
 use crate::machine::MACHINE;
 
-const NEXT: usize = 0;
-const OPERATION: usize = 1;
-const ARGUMENT: usize = 2;
-const RESULT: usize = 3;
-const STATE: usize = 4;
-
-const WAITS: u64 = 0;
-const DONE: u64 = 1;
-const POSTED: u64 = 2;
+const POSTED: u64 = OTHER;
 
 /// Words of the line of the mode, which threads mostly read.
 const MODE: usize = 0;
@@ -78,13 +69,6 @@ pub struct FallbackServer<R = Handoff> {
     mode: Line,
     /// Set to 1 to wake a server that does not serve.
     bell: Line,
-}
-
-/// Returns the node at an address that was read from the queue.
-fn node(address: u64) -> &'static Line {
-    // SAFETY: the callers read `first`, `last` or `NEXT` after the server has stored the address of
-    // the first node, and exclude 0. So they hold addresses of nodes.
-    unsafe { Line::at(address) }
 }
 
 impl<R: RawLock> Default for FallbackServer<R> {

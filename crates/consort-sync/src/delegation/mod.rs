@@ -24,6 +24,7 @@ mod h_synch;
 mod hybcomb;
 mod locked;
 mod mp_server;
+mod node;
 mod shm_server;
 
 use std::future::{Future, ready};
