@@ -10,7 +10,7 @@ use super::{
     block::{WINDOW, uncontended_ns},
     counter::Numbers,
     race::{Contended, Load, Race, Results},
-    row::{LOCKS, Row, SCHEMES, Subject},
+    row::{DEFAULT_SERVER, LOCKS, Row, SCHEMES, Subject},
 };
 use crate::{
     page::Page,
@@ -34,9 +34,6 @@ const CONFIRMATION: u32 = 3;
 /// The largest fairness of a row that is recommended: the most operations of a thread divided by
 /// the fewest.
 const UNFAIR: f64 = 4.0;
-
-/// The row of the default scheme of a server.
-const DEFAULT_SERVER: &str = "FallbackServer";
 
 /// Returns the increments of a section that takes about this many nanoseconds here, at least one.
 ///
@@ -78,9 +75,9 @@ pub struct Sections {
     confirmation: Option<Results>,
 }
 
-/// Measures the rows that may serve such a section and return its result, on the cores that the
-/// threads have. Then measures the best row again, if it seems better than the default. Passes the
-/// completed share to `show`.
+/// Measures the rows that may serve such a section and return its result, on the same cores. Then
+/// measures the best row again, if it seems better than the default. Passes the completed share to
+/// `show`.
 ///
 /// # Errors
 /// When the system refuses threads or cores.
@@ -231,7 +228,7 @@ pub fn advise(page: &mut Page, sections: &Sections, busy: Option<&str>) -> Resul
     page.paragraph(if chosen.threads < results.cores {
         "Batches and detached sections return no results, so they were not measured."
     } else {
-        "Batches and detached sections return no results, and a server is worth it only with a \
+        "Batches and detached sections return no results, and servers other than Server<T> need a \
          core that the threads do not use, so these were not measured."
     });
     if chosen.threads > results.cores {

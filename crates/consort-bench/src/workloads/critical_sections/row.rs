@@ -43,12 +43,13 @@ impl Subject {
     }
 
     /// Returns the rows that may serve a critical section of these threads on these cores: each
-    /// operation is a section that returns its result, and a server has a core that the threads do
-    /// not use. The default server also works without one, but then a lock is faster. The first row
-    /// is the default.
+    /// operation is a section that returns its result. A server needs a core that the threads do
+    /// not use, except for the default server, which otherwise uses a lock. The first row is the
+    /// default.
     pub(super) fn sections(threads: usize, cores: usize) -> Vec<&'static Row> {
         let fits = |row: &&Row| {
-            row.has_result && row.name != FETCH_ADD && (!row.has_server || threads < cores)
+            let has_core = !row.has_server || row.name == DEFAULT_SERVER || threads < cores;
+            row.has_result && row.name != FETCH_ADD && has_core
         };
         LOCKS.iter().chain(SCHEMES).chain(PEERS).filter(fits).collect()
     }
@@ -74,6 +75,8 @@ impl Subject {
 
 /// The row with which the others are compared.
 pub(super) const REFERENCE: &str = "parking_lot Mutex";
+/// The row of the default scheme of a server.
+pub(super) const DEFAULT_SERVER: &str = "FallbackServer";
 /// The row that is not a critical section.
 const FETCH_ADD: &str = "fetch_add";
 
@@ -126,7 +129,7 @@ pub(super) const SCHEMES: &[Row] = &[
     ours::<Delegate<Numbers, CcSynch>>("CcSynch"),
     ours::<Delegate<Numbers, HSynch>>("HSynch"),
     ours::<Delegate<Numbers, HybComb>>("HybComb"),
-    server::<WithFallback>("FallbackServer"),
+    server::<WithFallback>(DEFAULT_SERVER),
     server::<ByMessages>("MpServer"),
     server::<BySlots>("ShmServer"),
     server::<BySlotsWithBackoff>("ShmServer, backoff"),
@@ -208,16 +211,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_return_results_and_servers_need_a_core() {
-        let names = |threads, cores| -> Vec<&str> {
+    fn sections_return_results_and_servers_but_the_default_need_a_core() {
+        let names = |threads, cores| -> Vec<&'static str> {
             Subject::sections(threads, cores).iter().map(|row| row.name).collect()
+        };
+        let servers = |names: &[&'static str]| -> Vec<&str> {
+            names.iter().copied().filter(|name| name.contains("Server")).collect()
         };
         let (full, spare) = (names(2, 2), names(2, 3));
         assert_eq!(full[0], LOCKS[0].name);
         let is_other = |name: &&str| name.contains("batch") || name.contains("detached");
         assert!(!spare.iter().any(|name| is_other(name) || *name == FETCH_ADD), "{spare:?}");
-        assert!(!full.iter().any(|name| name.contains("Server")), "{full:?}");
-        assert_eq!(spare.iter().filter(|name| name.contains("Server")).count(), 4);
+        assert_eq!(servers(&full), [DEFAULT_SERVER]);
+        assert_eq!(servers(&names(32, 2)), [DEFAULT_SERVER]);
+        assert_eq!(servers(&spare).len(), 4);
         assert!(full.contains(&"CcSynch") && full.contains(&REFERENCE));
     }
 

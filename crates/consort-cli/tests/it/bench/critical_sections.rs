@@ -184,6 +184,7 @@ fn advice_names_a_type_and_why() {
         says(&page, "Undecided: nothing is surely") || says(&page, "Use Mutex<T>, the default")
     );
     assert!(!page.contains("batch") && !page.contains("MpServer"), "neither a result nor a core");
+    assert!(page.contains("FallbackServer"), "it uses a lock where it has no core: {page}");
     let alone = stdout("sync advise --section 100 --threads 1 --budget 0");
     assert!(!says(&alone, "Left out"), "nobody is behind: {alone}");
     assert!(page.contains("default") && says(&page, "another library"), "{page}");
