@@ -4,8 +4,10 @@
 //! cargo bench -p consort-sync
 //! ```
 
+use std::cell::Cell;
+
 use consort_sync::{
-    Delegate, Mutex,
+    Continuations, Delegate, Mutex,
     locks::{Clh, Cna, Handoff, Hapax, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 use divan::{Bencher, black_box};
@@ -31,4 +33,32 @@ fn std_mutex(bencher: Bencher<'_, '_>) {
 fn delegate(bencher: Bencher<'_, '_>) {
     let delegate = Delegate::new(0_u64);
     bencher.bench_local(|| black_box(&delegate).apply(|count| *count += 1));
+}
+
+/// The result is passed to a continuation.
+#[divan::bench]
+fn delegate_apply_then(bencher: Bencher<'_, '_>) {
+    let (delegate, sum) = (Delegate::new(0_u64), Cell::new(0));
+    Continuations::scope(|continuations| {
+        bencher.bench_local(|| {
+            let closure = |count: &mut u64| {
+                *count += 1;
+                *count
+            };
+            black_box(&delegate).apply_then(continuations, closure, |count| sum.set(count));
+        });
+    });
+}
+
+/// The result is sent through a channel.
+#[divan::bench]
+fn delegate_submit(bencher: Bencher<'_, '_>) {
+    let (delegate, sum) = (Delegate::new(0_u64), Cell::new(0));
+    bencher.bench_local(|| {
+        let closure = |count: &mut u64| {
+            *count += 1;
+            *count
+        };
+        sum.set(black_box(&delegate).submit(closure).wait());
+    });
 }

@@ -327,13 +327,28 @@ unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
     let state = unsafe { &mut *state.cast::<CallState<F, R>>() };
     // SAFETY: guaranteed by the caller.
     unsafe { shared.catch_up(state.above) };
-    // A refused closure is dropped by its caller: its destructors may panic or use the data.
-    let Some(closure) = state.closure.take_if(|_| !shared.is_poisoned()) else {
-        return;
-    };
     // SAFETY: guaranteed by the caller.
-    let within = || unsafe { shared.execute(state.above, closure) };
-    state.result = Some(catch_unwind(AssertUnwindSafe(within)));
+    unsafe { state.execute(shared, state.above) };
+}
+
+impl<F, R> CallState<F, R> {
+    /// Executes the closure within a frame, unless the data is poisoned.
+    ///
+    /// # Safety
+    /// No other thread uses the data of `shared`.
+    #[inline]
+    unsafe fn execute<T>(&mut self, shared: &SharedData<T>, above: *const Frame)
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        // A refused closure is dropped by its caller: its destructors may panic or use the data.
+        let Some(closure) = self.closure.take_if(|_| !shared.is_poisoned()) else {
+            return;
+        };
+        // SAFETY: guaranteed by the caller.
+        let within = || unsafe { shared.execute(above, closure) };
+        self.result = Some(catch_unwind(AssertUnwindSafe(within)));
+    }
 }
 
 /// Drops a closure that is not executed because the data is poisoned.
@@ -362,6 +377,21 @@ impl<F, R> ClosureCall<F, R> {
         F: FnOnce(&mut T) -> R,
     {
         words(execute::<T, F, R>, self.0.get().cast())
+    }
+
+    /// Executes the closure within a frame, unless the data is poisoned.
+    ///
+    /// # Safety
+    /// No other thread uses this call, or the data of `shared`.
+    #[inline]
+    pub(crate) unsafe fn execute<T>(&self, shared: &SharedData<T>, above: *const Frame)
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        // SAFETY: guaranteed by the caller.
+        let state = unsafe { &mut *self.0.get() };
+        // SAFETY: guaranteed by the caller.
+        unsafe { state.execute(shared, above) };
     }
 
     /// Returns the result.

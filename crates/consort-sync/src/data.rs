@@ -105,8 +105,14 @@ impl<T, S: Scheme> DelegatedData<T, S> {
         }
     }
 
+    /// Waits until the requests that this thread has added to the backlog have been executed, or
+    /// executes them.
+    pub(crate) fn execute_backlog(&self) {
+        self.request(backlog_request::<T>(frame()));
+    }
+
     /// Adds a request to the backlog, and ensures that it is executed.
-    fn push_to_backlog(&self, (operation, argument): (u64, u64)) {
+    pub(crate) fn push_to_backlog(&self, (operation, argument): (u64, u64)) {
         Machine::thread(&MACHINE); // before the push, because it panics if no number is free
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {
@@ -121,7 +127,7 @@ impl<T, S: Scheme> DelegatedData<T, S> {
             }
         }
         if before == 0 || before >= MOST_DETACHED {
-            self.request(backlog_request::<T>(frame()));
+            self.execute_backlog();
         }
     }
 }

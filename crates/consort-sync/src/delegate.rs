@@ -4,6 +4,7 @@ use std::{fmt, sync::atomic::Ordering::Relaxed};
 
 use crate::{
     batch::Batch,
+    continuations::Continuations,
     data::DelegatedData,
     delegation::{Locked, Serverless},
     detached::Pending,
@@ -119,6 +120,28 @@ impl<T, S: Serverless> Delegate<T, S> {
         closure: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> Pending<R> {
         self.data.submit(closure)
+    }
+
+    /// Like [`submit`](Self::submit), but passes the closure's result to `then`, on this thread and
+    /// at one of the moments that [`Continuations`] lists. If the closure was executed in this call,
+    /// `then` usually also runs in this call. Both closures may borrow what exists outside of the
+    /// scope of `continuations`.
+    ///
+    /// If the result is not needed on this thread, use [`detach`](Self::detach), and do the work in
+    /// the closure. Tasks should await the result of [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`detach`](Self::detach). Also as [`Continuations::run_ready`]; then this call was made,
+    /// and its continuation runs later.
+    #[inline]
+    #[track_caller]
+    pub fn apply_then<'scope, R: Send + 'scope>(
+        &'scope self,
+        continuations: &Continuations<'scope, '_>,
+        closure: impl FnOnce(&mut T) -> R + Send + 'scope,
+        then: impl FnOnce(R) + 'scope,
+    ) {
+        continuations.apply_then(&self.data, None, closure, then);
     }
 
     /// Starts a batch of closures that are [detached](Self::detach) together.

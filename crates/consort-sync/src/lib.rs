@@ -16,6 +16,8 @@ mod condvar;
 #[cfg(not(loom))]
 mod containers;
 #[cfg(not(loom))]
+mod continuations;
+#[cfg(not(loom))]
 mod counter;
 #[cfg(not(loom))]
 mod data;
@@ -62,6 +64,7 @@ pub use {
     box_container::BoxContainer,
     condvar::{Condvar, RawCondvar},
     containers::{Queue, Stack},
+    continuations::Continuations,
     counter::Counter,
     delegate::Delegate,
     detached::{Pending, PendingFuture},

@@ -13,6 +13,7 @@ use consort_machine::{
 
 use crate::{
     batch::Batch,
+    continuations::Continuations,
     data::DelegatedData,
     delegation::{FallbackServer, ServerScheme},
     detached::{NO_SERVER, Pending},
@@ -163,6 +164,21 @@ where
         closure: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> Pending<R> {
         self.served().submit(closure)
+    }
+
+    /// Like [`Delegate::apply_then`](crate::Delegate::apply_then): passes the result of `closure` to
+    /// `then`, on this thread.
+    ///
+    /// # Panics
+    /// As [`detach`](Self::detach), and as [`Continuations::run_ready`].
+    #[track_caller]
+    pub fn apply_then<'scope, R: Send + 'scope>(
+        &'scope self,
+        continuations: &Continuations<'scope, '_>,
+        closure: impl FnOnce(&mut T) -> R + Send + 'scope,
+        then: impl FnOnce(R) + 'scope,
+    ) {
+        continuations.apply_then(self.served(), Some(self.process), closure, then);
     }
 
     /// Starts a batch of closures that are [detached](Self::detach) together.

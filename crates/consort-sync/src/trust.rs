@@ -5,7 +5,7 @@
 use std::{cell::UnsafeCell, fmt, sync::Arc};
 
 use crate::{
-    Server,
+    Continuations, Server,
     delegation::{FallbackServer, ServerScheme},
     detached::Pending,
 };
@@ -118,6 +118,23 @@ where
         let value = Arc::clone(&self.value);
         // SAFETY: as in `apply`.
         self.server.submit(move |_| unsafe { value.execute(closure) })
+    }
+
+    /// Like [`Server::apply_then`]. The calls on many values may share `continuations`.
+    ///
+    /// # Panics
+    /// As [`Server::apply_then`].
+    #[track_caller]
+    pub fn apply_then<'scope, R: Send + 'scope>(
+        &'scope self,
+        continuations: &Continuations<'scope, '_>,
+        closure: impl FnOnce(&mut U) -> R + Send + 'scope,
+        then: impl FnOnce(R) + 'scope,
+    ) {
+        let value = &*self.value;
+        // SAFETY: as in `apply`.
+        let closure = move |_: &mut T| unsafe { value.execute(closure) };
+        self.server.apply_then(continuations, closure, then);
     }
 
     /// Returns the value; `None` if there is another handle, or a pending closure that uses the

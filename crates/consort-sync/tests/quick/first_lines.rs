@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use consort_machine::{NativeMachine, Thread, at_once};
 use consort_sync::{
-    BoxContainer, Condvar, Counter, Delegate, MappedMutexGuard, MappedReentrantMutexGuard,
-    MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Queue, Raw, RawCondvar,
-    RawRwLock, RawThreadId, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard, Server, Stack, Trust,
-    WaitTimeoutResult,
+    BoxContainer, Condvar, Continuations, Counter, Delegate, MappedMutexGuard,
+    MappedReentrantMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
+    Queue, Raw, RawCondvar, RawRwLock, RawThreadId, ReentrantMutex, ReentrantMutexGuard, RwLock,
+    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard,
+    Server, Stack, Trust, WaitTimeoutResult,
     delegation::{
         Backlog, Backoff, CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, MyGroup,
         MyNode, Scheme as _, ShmServer,
@@ -134,7 +134,10 @@ fn delegates() {
     let mut batch = delegate.batch(); // `Batch`
     batch.push(|count| *count += 1);
     drop(batch);
-    assert_eq!((pending.wait(), delegate.into_inner()), (1, 2));
+    Continuations::scope(|continuations| {
+        delegate.apply_then(continuations, |count| *count += 1, |()| ());
+    });
+    assert_eq!((pending.wait(), delegate.into_inner()), (1, 3));
     let delegate = Delegate::default();
     assert_eq!(delegate.apply(|text: &mut String| text.len()), 0);
     let delegate = Delegate::with(CcSynch::new(), 3);

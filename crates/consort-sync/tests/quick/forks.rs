@@ -2,8 +2,9 @@
 //! locks and delegates work if no thread was using them at the time of the fork.
 
 use std::{
+    cell::Cell,
     env,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::Command,
     sync::mpsc,
     thread,
@@ -12,7 +13,7 @@ use std::{
 
 use consort_sandbox::children;
 use consort_sync::{
-    Delegate, Mutex, Server,
+    Continuations, Delegate, Mutex, Server,
     delegation::CcSynch,
     locks::{Hapax, HybLock},
 };
@@ -89,6 +90,7 @@ fn fork_children() {
     });
     assert_eq!((delegate.into_inner(), *mutex.lock(), *hapax.lock()), (2, 2, 2));
     fork_while_a_mutex_is_held();
+    fork_while_calls_are_outstanding();
 }
 
 /// In the child the holder does not exist, so the mutex stays held.
@@ -111,6 +113,42 @@ fn fork_while_a_mutex_is_held() {
         release.send(()).expect("the thread waits");
     });
     assert_eq!(*held.lock(), 2);
+}
+
+/// In the child no thread executes the closures.
+fn fork_while_calls_are_outstanding() {
+    let server = Server::start(5).expect("a thread");
+    let ((begins, begun), (release, waits)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (sum, mut child) = (Cell::new(0), 0);
+    let add = |value| sum.set(sum.get() + value);
+    let scope = || {
+        Continuations::scope(|continuations| {
+            let waiting = move |value: &mut u64| {
+                begins.send(()).expect("the test waits for it");
+                let _ = waits.recv();
+                *value
+            };
+            server.apply_then(continuations, waiting, add);
+            server.apply_then(continuations, |value| *value, add);
+            begun.recv().expect("the server executes it");
+            children::run("calls", || {
+                is_refused(|| continuations.wait());
+                is_refused(|| server.apply_then(continuations, |value| *value, add));
+                assert_eq!(continuations.outstanding(), 2);
+            });
+            child = children::fork();
+            if child != 0 {
+                release.send(()).expect("the server waits");
+            }
+        });
+    };
+    let result = catch_unwind(AssertUnwindSafe(scope));
+    if child == 0 {
+        is_refused(|| result.unwrap_or_else(|payload| resume_unwind(payload)));
+        children::end(sum.get() == 0);
+    }
+    children::wait("the end of a scope", child);
+    assert_eq!((result.is_ok(), sum.get()), (true, 10));
 }
 
 #[test]

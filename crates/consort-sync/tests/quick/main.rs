@@ -4,6 +4,7 @@
 use consort_sandbox as _;
 
 mod condvars;
+mod continuations;
 mod delegation;
 mod detached;
 mod fallback_server;

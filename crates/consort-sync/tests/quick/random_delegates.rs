@@ -4,6 +4,7 @@
 //! `TEST_SEED=N` runs one program only; see `consort_sandbox::seeds`.
 
 use std::{
+    cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
@@ -17,7 +18,7 @@ use std::{
 use consort_fabric::splitmix64;
 use consort_sandbox::seeds::seeds;
 use consort_sync::{
-    Delegate, Pending, Server,
+    Continuations, Delegate, Pending, Server,
     delegation::{
         CcSynch, FallbackServer, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless,
         ShmServer,
@@ -45,9 +46,16 @@ trait Any: Sync {
     fn detach(&self, use_it: Work);
     fn submit(&self, use_it: Work) -> Pending<()>;
     fn detach_all(&self, uses: Vec<Work>);
+    fn apply_then<'s>(
+        &'s self,
+        continuations: &Continuations<'s, '_>,
+        use_it: Work,
+        then: Then<'s>,
+    );
 }
 
 type Work = Box<dyn FnOnce(&mut Twins) + Send>;
+type Then<'s> = Box<dyn FnOnce(()) + 's>;
 
 impl<D: Applies<Twins>> Any for D {
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
@@ -69,6 +77,15 @@ impl<D: Applies<Twins>> Any for D {
     fn detach_all(&self, uses: Vec<Work>) {
         let mut batch = self.batch();
         uses.into_iter().for_each(|use_it| batch.push(use_it));
+    }
+
+    fn apply_then<'s>(
+        &'s self,
+        continuations: &Continuations<'s, '_>,
+        use_it: Work,
+        then: Then<'s>,
+    ) {
+        Applies::apply_then(self, continuations, use_it, then);
     }
 }
 
@@ -160,6 +177,21 @@ impl Program {
         })
     }
 
+    /// Calls delegates, whose continuations use others. Returns the text of one of them.
+    fn call(&self, random: &mut u64) -> String {
+        let last = RefCell::new(String::new());
+        Continuations::scope(|continuations| {
+            for _ in 0..splitmix64(random) % 20 {
+                let number = (splitmix64(random) >> 8) as usize % self.delegates.len();
+                let (work, mut random) = (self.work(number, random), splitmix64(random));
+                let last = &last;
+                let then = move |()| *last.borrow_mut() = self.chain(0, &mut random);
+                self.delegates[number].0.apply_then(continuations, work, Box::new(then));
+            }
+        });
+        last.into_inner()
+    }
+
     /// Detaches closures or a batch, or submits a closure and waits for it.
     fn detach(&self, random: &mut u64) -> String {
         let drawn = splitmix64(random);
@@ -182,14 +214,14 @@ impl Program {
     }
 
     fn any(&self, random: &mut u64) -> String {
-        if splitmix64(random).is_multiple_of(3) {
-            self.detach(random)
-        } else {
-            self.chain(0, random)
+        match splitmix64(random) % 12 {
+            0..4 => self.detach(random),
+            4 => self.call(random),
+            _ => self.chain(0, random),
         }
     }
 
-    /// Like [`chain`](Self::chain) or [`detach`](Self::detach), but clears poison.
+    /// Like [`any`](Self::any), but clears poison.
     fn step(&self, random: &mut u64) {
         match catch_unwind(AssertUnwindSafe(|| self.any(random))) {
             Ok(text) => assert!(text.split_whitespace().rev().is_sorted(), "{text}"),

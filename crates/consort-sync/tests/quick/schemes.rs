@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort_sync::{
-    Batch, Delegate, Pending, Server,
+    Batch, Continuations, Delegate, Pending, Server,
     delegation::{Scheme, ServerScheme, Serverless},
 };
 
@@ -22,6 +22,12 @@ pub(crate) trait Applies<T>: Sync {
         &self,
         closure: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> Pending<R>;
+    fn apply_then<'scope, R: Send + 'scope>(
+        &'scope self,
+        continuations: &Continuations<'scope, '_>,
+        closure: impl FnOnce(&mut T) -> R + Send + 'scope,
+        then: impl FnOnce(R) + 'scope,
+    );
     fn batch(&self) -> Batch<'_, T, Self::Scheme>;
     fn poisoning(self) -> Self;
     fn is_poisoned(&self) -> bool;
@@ -48,6 +54,15 @@ macro_rules! its_own {
                 closure: impl FnOnce(&mut T) -> R + Send + 'static,
             ) -> Pending<R> {
                 Self::submit(self, closure)
+            }
+
+            fn apply_then<'scope, R: Send + 'scope>(
+                &'scope self,
+                continuations: &Continuations<'scope, '_>,
+                closure: impl FnOnce(&mut T) -> R + Send + 'scope,
+                then: impl FnOnce(R) + 'scope,
+            ) {
+                Self::apply_then(self, continuations, closure, then);
             }
 
             fn batch(&self) -> Batch<'_, T, S> {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread};
 
 use consort_sync::{
-    Server,
+    Continuations, Server,
     delegation::{FallbackServer, MpServer, ServerScheme, ShmServer},
 };
 
@@ -33,16 +33,19 @@ where
                     assert_eq!(one, two, "another closure uses the value");
                     *one
                 };
-                for number in 0..EACH {
-                    server.apply(|own| *own += 1);
-                    for value in &values {
-                        match number % 3 {
-                            0 => assert!(value.apply(both) > 0),
-                            1 => value.detach(move |value| assert!(both(value) > 0)),
-                            _ => assert!(value.submit(both).wait() > 0),
+                Continuations::scope(|continuations| {
+                    for number in 0..EACH {
+                        server.apply(|own| *own += 1);
+                        for value in &values {
+                            match number % 4 {
+                                0 => assert!(value.apply(both) > 0),
+                                1 => value.detach(move |value| assert!(both(value) > 0)),
+                                2 => value.apply_then(continuations, both, |one| assert!(one > 0)),
+                                _ => assert!(value.submit(both).wait() > 0),
+                            }
                         }
                     }
-                }
+                });
                 values.iter().for_each(|value| value.apply(|_| {})); // after what was detached
             });
         }
@@ -92,6 +95,10 @@ fn closure_that_uses_another_value_of_its_server_is_refused() {
         panic_of(|| one.apply(|_| two.apply(|two| *two += 1))),
         panic_of(|| one.apply(|_| two.detach(|two| *two += 1))),
         panic_of(|| one.apply(|_| drop(one.submit(|one| *one += 1)))),
+        panic_of(|| {
+            let then = |value| assert!(value > 0);
+            one.apply(|_| Continuations::scope(|scope| two.apply_then(scope, |two| *two, then)));
+        }),
         panic_of(|| one.apply(|_| server.apply(|own| *own += 1))),
         panic_of(|| server.apply(|_| one.apply(|one| *one += 1))),
     ] {
