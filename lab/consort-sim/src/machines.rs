@@ -7,8 +7,8 @@
 //! time of a collective: simulations compute it.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
-//! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of
-//!    machines;
+//! 2. `message_buffers`, `coherent` with its `layout`, `sharing` and `threads`, `cluster`: the
+//!    kinds of machines;
 //! 3. `provenance`: the numbers that are assumed or fitted; `changes`: other values for them;
 //! 4. `model`: the parameters of each machine for estimates.
 
@@ -20,6 +20,7 @@ mod message_buffers;
 mod model;
 mod provenance;
 mod reading;
+mod sharing;
 mod threads;
 
 use std::{
@@ -38,6 +39,7 @@ pub use layout::Layout;
 pub use message_buffers::{Interrupt, Link, MessageBuffers};
 pub use provenance::{Counts, Provenance};
 use reading::{Flaw, line_at, offset_of};
+pub use sharing::{Banks, Core, Links};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
 /// The machines whose descriptions are part of the library, with their files.

@@ -57,8 +57,11 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(name: &str) -> Result<Self> {
-        let machine = machines::Machine::find(name)?;
-        Ok(Self { pes: machine.pes(), machine, flow: FlowControl::Credits })
+        Ok(Self::of(machines::Machine::find(name)?))
+    }
+
+    pub(super) fn of(machine: machines::Machine) -> Self {
+        Self { pes: machine.pes(), machine, flow: FlowControl::Credits }
     }
 
     /// Returns the same machine with this flow control.

@@ -12,12 +12,17 @@
 //!   its branch is predicted.
 //! - Transfers between caches and from memory queue for the hub, if there is one. Lines from memory
 //!   also queue for their memory controller. Transfers of one line follow each other.
-//! - Threads that share a core take turns at their work: calls, copying and combining.
+//! - Threads that share a pipeline of a core take turns at their work: calls, copying, combining.
+//!   If waiting threads poll, each turn comes once in as many as the pipeline has threads.
+//! - Accesses queue for a bank of the outermost cache, and transfers between packages for links, if
+//!   the description has these.
 //!
 //! A thread enters a queue when it arrives there, never before. The constants below, and those in
 //! `lines` and `window`, are assumptions; no table has them.
 
 mod lines;
+mod server;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -28,6 +33,8 @@ use consort_fabric::{Capabilities, Rank};
 
 use self::{
     lines::{Found, Id, Lines},
+    server::Server,
+    sharing::{Banks, Cores, Links, Work},
     window::{Limits, Pace, Window},
 };
 use super::{Effects, Site, Where};
@@ -42,27 +49,15 @@ pub(crate) const CALL_CYCLES: f64 = 20.0;
 /// Assumption: the overhead of each operation on data, in cycles: computing addresses and starting
 /// a loop.
 const OPERATION_CYCLES: f64 = 10.0;
+/// Assumption: the instructions that set a flag, or that poll it once: an access, a comparison, a
+/// branch and its delay slot. They count if waiting threads poll.
+const FLAG_CYCLES: f64 = 4.0;
 /// Bytes of data in a line of a message.
 const PAYLOAD_BYTES: usize = consort_fabric::LINE_PAYLOAD_BYTES;
 /// The lines that a thread works on before it is another thread's turn on its core.
 const TURN_LINES: usize = 8;
 /// Reading a flag counts as this many bytes of work.
 const FLAG_BYTES: f64 = 8.0;
-
-/// A resource that serves one request after the other.
-#[derive(Default)]
-struct Server {
-    free: Cell<Time>,
-}
-
-impl Server {
-    /// Serves a request that arrives now and takes `time`. Returns how long it waits before that.
-    fn take(&self, now: Time, time: Time) -> Time {
-        let begins = now.max(self.free.get());
-        self.free.set(begins + time);
-        begins - now
-    }
-}
 
 /// A word for atomic operations: the thread that changed it last, and the transfers of its line.
 #[derive(Default)]
@@ -81,9 +76,10 @@ pub(crate) struct Coherent {
     lines: RefCell<Lines>,
     windows: Vec<Window>,
     words: Vec<Word>,
-    threads_per_core: u32,
-    /// The shared core of each group of threads, if several threads share a core.
-    cores: Vec<Server>,
+    /// The cores, if several threads share one.
+    cores: Option<Cores>,
+    banks: Option<Banks>,
+    links: Option<Links>,
     hub: Option<Server>,
     controllers: Vec<Server>,
     packages: u32,
@@ -108,7 +104,6 @@ impl Coherent {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few lines")]
         let lines = machine.lines_in_flight.max(1.0) as usize;
         let servers = |count: u32| (0..count).map(|_| Server::default()).collect();
-        let cores = if threads_per_core > 1 { pes.div_ceil(threads_per_core) } else { 0 };
         Self {
             limits: Limits { lines, bytes: machine.reorder_bytes.unwrap_or(f64::INFINITY) },
             in_order: lines == 1,
@@ -116,8 +111,9 @@ impl Coherent {
             lines: RefCell::new(Lines::new(machine, threads_per_core, pes)),
             windows: (0..pes).map(|_| Window::default()).collect(),
             words: (0..pes).map(|_| Word::default()).collect(),
-            threads_per_core,
-            cores: servers(cores),
+            cores: Cores::new(machine, threads_per_core, pes).filter(|_| effects.contention),
+            banks: Banks::new(machine, pes).filter(|_| effects.contention),
+            links: Links::new(machine).filter(|_| effects.contention),
             hub: machine.hub_ns.map(|_| Server::default()),
             controllers: servers(machine.memory.controllers),
             packages,
@@ -181,11 +177,15 @@ impl Coherent {
         let cost = |holder, state| {
             if writes { self.store(me, holder, state) } else { self.load(me, holder, state) }
         };
-        let (cause, time) = match found {
+        if let Some(banks) = &self.banks {
+            pace.settle().await;
+            pace.spend(Cause::Contention, banks.take(me, id, pace.front, writes));
+        }
+        let (cause, time, from) = match found {
             // The time of copying and combining includes this.
             Found::Own => return,
-            Found::At(holder, state) => (Cause::OnChip, cost(holder, state)),
-            Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid)),
+            Found::At(holder, state) => (Cause::OnChip, cost(holder, state), holder),
+            Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid), id.home()),
         };
         pace.site.account.transfers(1);
         let window = self.window(pace.site);
@@ -198,6 +198,9 @@ impl Coherent {
             if let Some(hub) = &self.hub {
                 queued += self.wait(hub, pace.front, machine.hub_ns.unwrap_or(0.0));
             }
+            if let Some(links) = &self.links {
+                queued += links.take(from, me, id, pace.front);
+            }
             if found == Found::Memory {
                 let service_ns = machine.line_bytes as f64 / machine.memory.gbps;
                 queued += self.wait(self.controller(id), pace.front, service_ns);
@@ -209,29 +212,39 @@ impl Coherent {
         }
     }
 
-    /// Computes on this many bytes.
-    async fn compute(&self, pace: &mut Pace<'_>, bytes: usize, gbps: f64) {
-        self.work(pace, picoseconds(bytes as f64 / gbps)).await;
+    /// Copies this many bytes in the thread's caches.
+    async fn copy(&self, pace: &mut Pace<'_>, bytes: usize) {
+        let time = picoseconds(bytes as f64 / self.machine.copy_gbps);
+        self.work(pace, time, Work::Copy(bytes)).await;
+    }
+
+    /// Combines this many bytes in the thread's caches.
+    async fn combine_in_caches(&self, pace: &mut Pace<'_>, bytes: usize) {
+        let time = picoseconds(bytes as f64 / self.machine.combine_gbps);
+        self.work(pace, time, Work::Combine(bytes)).await;
     }
 
     /// Works for a time, taking turns with the other threads of the core.
-    async fn work(&self, pace: &mut Pace<'_>, time: Time) {
-        if let Some(core) = self.cores.get((pace.site.me / self.threads_per_core) as usize)
-            && self.contention
-        {
+    async fn work(&self, pace: &mut Pace<'_>, time: Time, work: Work) {
+        if let Some(cores) = &self.cores {
             pace.settle().await;
-            pace.spend(Cause::Contention, core.take(pace.front, time));
+            pace.spend(Cause::Contention, cores.take(pace.site.me, pace.front, time, work));
         }
         pace.spend(Cause::Compute, time);
     }
 
+    /// Sets or polls a flag, if the core is shared with threads that poll.
+    async fn touch_flag(&self, pace: &mut Pace<'_>) {
+        if self.cores.as_ref().is_some_and(Cores::polls) {
+            self.work(pace, self.cycles(FLAG_CYCLES), Work::Instructions).await;
+        }
+    }
+
     async fn pass(&self, site: Site<'_>, pass: Pass) -> Time {
         let Pass { from, left, to, bytes } = pass;
-        let (machine, window) = (&self.machine, self.window(site));
-        let line_bytes = machine.line_bytes;
-        let gbps = if left.is_some() { machine.combine_gbps } else { machine.copy_gbps };
+        let (line_bytes, window) = (self.machine.line_bytes, self.window(site));
         let mut pace = Pace::new(site);
-        self.work(&mut pace, self.cycles(OPERATION_CYCLES)).await;
+        self.work(&mut pace, self.cycles(OPERATION_CYCLES), Work::Instructions).await;
         let count =
             if bytes == 0 { 0 } else { (from.at % line_bytes + bytes).div_ceil(line_bytes) };
         let mut uncomputed = 0;
@@ -248,9 +261,13 @@ impl Coherent {
             let worked = line_bytes.min(bytes - (index * line_bytes).min(bytes));
             window.work(worked as f64);
             uncomputed += worked;
-            let is_turn = self.cores.is_empty() || (index + 1).is_multiple_of(TURN_LINES);
+            let is_turn = self.cores.is_none() || (index + 1).is_multiple_of(TURN_LINES);
             if is_turn || index + 1 == count {
-                self.compute(&mut pace, std::mem::take(&mut uncomputed), gbps).await;
+                let bytes = std::mem::take(&mut uncomputed);
+                match left {
+                    Some(_) => self.combine_in_caches(&mut pace, bytes).await,
+                    None => self.copy(&mut pace, bytes).await,
+                }
             }
         }
         pace.settle().await;
@@ -259,7 +276,7 @@ impl Coherent {
 
     pub(super) async fn begin(&self, site: Site<'_>) {
         let mut pace = Pace::new(site);
-        self.work(&mut pace, self.cycles(CALL_CYCLES)).await;
+        self.work(&mut pace, self.cycles(CALL_CYCLES), Work::Instructions).await;
         pace.settle().await;
     }
 
@@ -287,12 +304,13 @@ impl Coherent {
 
     pub(super) async fn combine(&self, site: Site<'_>, bytes: usize) {
         let mut pace = Pace::new(site);
-        self.compute(&mut pace, bytes, self.machine.combine_gbps).await;
+        self.combine_in_caches(&mut pace, bytes).await;
         pace.settle().await;
     }
 
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         let mut pace = Pace::new(site);
+        self.touch_flag(&mut pace).await;
         site.account.transfers(1);
         // The receiver has read the flag's line since it was last set.
         let time = self.store(site.me, to.0, State::Shared);
@@ -313,6 +331,7 @@ impl Coherent {
         if waited || self.in_order {
             window.admit(&mut pace, Limits { lines: 0, bytes: 0.0 });
         }
+        self.touch_flag(&mut pace).await;
         pace.settle().await;
     }
 
@@ -327,7 +346,7 @@ impl Coherent {
             let found = self.lines.borrow_mut().read(site.me, id);
             self.access(&mut pace, found, id, false).await;
             let bytes = PAYLOAD_BYTES.min(bytes - index * PAYLOAD_BYTES);
-            self.compute(&mut pace, bytes, self.machine.copy_gbps).await;
+            self.copy(&mut pace, bytes).await;
         }
         pace.settle().await;
         // A message of one line is like a flag. The stores of a longer one overlap.
@@ -364,7 +383,7 @@ impl Coherent {
             self.access(&mut pace, found, id, true).await;
             let bytes = PAYLOAD_BYTES.min(bytes - index * PAYLOAD_BYTES);
             window.work(bytes as f64);
-            self.compute(&mut pace, bytes, self.machine.copy_gbps).await;
+            self.copy(&mut pace, bytes).await;
         }
         pace.settle().await;
         pace.front

@@ -11,6 +11,7 @@ use super::{
     Described,
     layout::Layout,
     reading::{self, Flaw, ensure},
+    sharing::{Banks, Core, Links},
     threads::Threads,
 };
 
@@ -62,6 +63,15 @@ pub struct Coherent {
     /// How long a transfer occupies the line itself, so that the next one waits.
     #[serde(deserialize_with = "reading::not_negative")]
     pub line_serve_ns: f64,
+    /// The parts of a core that its threads share. By default they take turns at all their work.
+    #[serde(default)]
+    pub core: Option<Core>,
+    /// The banks of the outermost caches. By default they never limit a core.
+    #[serde(default)]
+    pub banks: Option<Banks>,
+    /// The links between packages. By default they never limit a transfer.
+    #[serde(default)]
+    pub links: Option<Links>,
     /// The hardware message queues between cores; `None` if there are none.
     #[serde(default)]
     pub queue: Option<MessageQueue>,
@@ -238,6 +248,7 @@ impl Described for Coherent {
             costs.map_or(Ok(()), |costs| costs.complete(keys, named.len(), all.len()))?;
         }
         self.distances = all;
+        self.core.as_ref().map_or(Ok(()), |core| core.check(self.layout.threads_per_core()))?;
         ensure(!self.caches.is_empty(), "cache", "expected at least one cache, found none")?;
         let threads = self.threads();
         for (index, cache) in self.caches.iter().enumerate() {

@@ -288,6 +288,9 @@ fn contradictory_coherent_machines_are_refused() {
     );
     refused(last, "[2, 2, 2, 1, 1, 1, 2, 1],", "from die 7 to 7 expected 0 hops, found 1");
     refused("[0, 1, 1, 2, 1, 2, 2, 2],", "[0, 1, 1, 2, 1, 2, 2, 9],", "expected 1 to 7 hops");
+    let shared = |old, new, says| refused_at(new, "niagara2-x4", old, new, says);
+    shared("pipelines = 2", "pipelines = 3", "divides the 8 threads of a core, found 3");
+    shared("copy_waits = 0.8", "copy_waits = 1.0", "less than 1, found 1");
     let rows = "expected 8 rows, one for each die, found 7";
     refused_at("hops = [\n", "xeon-e7-8867l-x8", &format!("    {last}\n"), "", rows);
     let named = "expected [\"core\", \"1 hop\", \"11 hops\"], as the layout says";

@@ -109,7 +109,7 @@ impl Id {
     }
 
     /// Returns the number of the line in the machine's memory. The sets of caches follow from it.
-    const fn address(self) -> usize {
+    pub(super) const fn address(self) -> usize {
         self.pe as usize * SEGMENT_LINES + self.place as usize * PLACE_LINES + self.index as usize
     }
 }

@@ -4,7 +4,7 @@ use consort_fabric::{Atomic, Channel, Counters, Local, Messages, Rank, Rma, Span
 
 use crate::{
     Operands, Pe, Simulation,
-    machines::{Coherent, Kind, Machine},
+    machines::{Banks, Coherent, Core, Kind, Links, Machine},
 };
 
 const LINE: usize = 64;
@@ -167,21 +167,117 @@ fn atomics_on_a_word_follow_each_other() {
     assert!(times[5] >= CALL + 2.0 * 296.0 - 0.01);
 }
 
-#[test]
-fn threads_of_a_core_take_turns() {
-    // A call and a copy of 8 lines at 0.75 bytes per nanosecond take turns: while one thread works,
-    // the other waits.
-    let copy = async |call: &crate::Call<'_>, me: u32| {
+/// Returns a Niagara2 at 1 GHz, of which only the parts of a core that are given are shared, and
+/// with a rate of copying of 64 bytes in 80 cycles.
+fn niagara(edit: impl FnOnce(&mut Coherent)) -> Machine {
+    let mut machine = Machine::find("niagara2-x4").unwrap();
+    let Kind::Coherent(coherent) = &mut machine.kind else { panic!("it is coherent") };
+    coherent.ghz = 1.0;
+    coherent.copy_gbps = 0.8;
+    (coherent.core, coherent.banks, coherent.links) = (None, None, None);
+    edit(coherent);
+    machine
+}
+
+/// Copies 8 lines on the first PE and on the last, and returns when each of them has done so.
+#[track_caller]
+fn copies(machine: Machine, pes: u32) -> [f64; 2] {
+    let times = times(machine, pes, async |call, me| {
         if me == 0 || me == call.size() - 1 {
             call.copy(Span::accumulator(8 * LINE), Span::incoming(8 * LINE)).await.unwrap();
         }
+    });
+    [times[0], times[times.len() - 1]]
+}
+
+/// Returns when the last PE has copied.
+#[track_caller]
+fn last_copies(machine: Machine, pes: u32) -> f64 {
+    copies(machine, pes)[1]
+}
+
+/// Two pipelines, in which a thread waits for a fifth of the time.
+const CORE: Core =
+    Core { pipelines: 2, polls: false, copy_waits: 0.2, combine_waits: 0.0, access_cycles: 0.0 };
+/// The cycles of copying 8 lines.
+const COPY: f64 = 640.0;
+
+#[test]
+fn threads_of_a_core_take_turns() {
+    // Two threads of a core, one after the other. Threads of two cores do not share anything.
+    let fixed = CALL + OPERATION;
+    near(last_copies(niagara(|_| {}), 2), 2.0 * (fixed + COPY));
+    near(last_copies(niagara(|_| {}), 9), fixed + COPY);
+}
+
+#[test]
+fn threads_of_a_pipeline_take_turns_unless_they_wait() {
+    // PEs 0 and 1 share a pipeline, which is free while one of them waits. PEs 0 and 4 do not.
+    let machine = || niagara(|machine| machine.core = Some(CORE));
+    let fixed = CALL + OPERATION;
+    near(last_copies(machine(), 2), 2.0 * fixed + 0.8 * COPY + COPY);
+    near(last_copies(machine(), 5), fixed + COPY);
+}
+
+#[test]
+fn polling_threads_take_turns_too() {
+    // Of four threads of a pipeline, each has a quarter of it, whatever the others do.
+    let core = Core { polls: true, ..CORE };
+    let machine = niagara(|machine| machine.core = Some(core));
+    near(last_copies(machine, 4), 4.0 * (CALL + OPERATION) + COPY + 3.0 * 0.8 * COPY);
+}
+
+#[test]
+fn threads_of_a_core_share_its_load_store_unit() {
+    // 8 lines are 64 words, each with a load and a store of 10 cycles. PE 4 has a pipeline to
+    // itself, so it is first. PE 0 waits for the unit, which PE 4 uses from cycle 30 on.
+    let core = Core { access_cycles: 10.0, ..CORE };
+    let machine = niagara(|machine| machine.core = Some(core));
+    let [first, last] = copies(machine, 5);
+    near(last, CALL + OPERATION + COPY);
+    near(first, CALL + OPERATION + 2.0 * 64.0 * 10.0 + COPY);
+}
+
+/// PEs of two cores of a die each load a line of a PE of a third one.
+#[test]
+fn lines_of_a_bank_follow_each_other() {
+    let last = |at: usize| {
+        let banks = Banks { count: 8, load_cycles: 100.0, store_cycles: 0.0 };
+        let machine = niagara(|machine| machine.banks = Some(banks));
+        let times = times(machine, 24, async |call, me| {
+            if me == 0 || me == 8 {
+                let at = if me == 0 { 0 } else { at * LINE };
+                let remote = call.reach(Rank(16), Span::buffer(at, LINE));
+                call.get(&remote, 0, Span::accumulator(LINE)).await.unwrap();
+            }
+        });
+        times[8]
     };
-    let niagara = || Machine::find("niagara2-x4").unwrap();
-    let work = 512.0 / 0.75;
-    let fixed = (CALL + OPERATION) / 1.4;
-    let last = |times: Vec<f64>| times[times.len() - 1];
-    near(last(times(niagara(), 2, copy)), 2.0 * (fixed + work));
-    near(last(times(niagara(), 9, copy)), fixed + work);
+    let other = last(1);
+    near(last(8), other + 100.0);
+    near(last(7), other);
+}
+
+/// Lines of a plane leave their package one after the other.
+#[test]
+fn lines_of_a_plane_queue_for_the_links_of_a_package() {
+    let last = |at: usize| {
+        let links = Links { planes: 2, plane_bytes: 2 * LINE, line_ns: 1000.0 };
+        let machine = niagara(|machine| machine.links = Some(links));
+        let times = times(machine, 256, async |call, me| {
+            // To two packages from one.
+            if me == 0 || me == 64 {
+                let at = if me == 0 { 0 } else { at * LINE };
+                let remote = call.reach(Rank(128), Span::buffer(at, LINE));
+                call.get(&remote, 0, Span::accumulator(LINE)).await.unwrap();
+            }
+        });
+        times[64]
+    };
+    let other = last(2);
+    for (at, queued) in [(1, 1000.0), (3, 0.0), (5, 1000.0)] {
+        near(last(at), other + queued);
+    }
 }
 
 #[test]
