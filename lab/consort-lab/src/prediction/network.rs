@@ -106,6 +106,7 @@ impl Parameters {
                 pes_per_node: 1,
                 latency_ns,
                 overhead_ns,
+                call_ns: 0.0,
                 interfaces_per_node: 1,
                 placement: Placement::Blocks,
                 gap_ns,

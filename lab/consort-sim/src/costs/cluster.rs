@@ -190,7 +190,13 @@ impl Cluster {
         Self::spend_until(site, cause, arrival + self.overhead).await;
     }
 
-    pub(super) async fn begin(&self, _: Site<'_>) {}
+    pub(super) async fn begin(&self, site: Site<'_>) {
+        if self.machine.call_ns > 0.0 {
+            let call = picoseconds(self.machine.call_ns);
+            site.account.occupy(call);
+            site.spend(Cause::Compute, call).await;
+        }
+    }
 
     pub(super) async fn transfer(
         &self,

@@ -29,6 +29,10 @@ pub struct Cluster {
     /// `o`: how long a message occupies the sending PE, and the receiving PE.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
+    /// How long a call of a collective occupies its PE in addition to its messages. Nothing by
+    /// default.
+    #[serde(default, deserialize_with = "reading::not_negative")]
+    pub call_ns: f64,
     /// The number of network interfaces of a node. Its PEs share them evenly.
     #[serde(deserialize_with = "reading::count")]
     pub interfaces_per_node: u32,

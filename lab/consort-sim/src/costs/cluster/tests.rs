@@ -28,6 +28,7 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
     let cluster = Cluster {
         nodes,
         pes_per_node,
+        call_ns: 0.0,
         interfaces_per_node: pes_per_node,
         placement: Placement::Blocks,
         latency_ns,
@@ -177,6 +178,22 @@ fn hops_add_to_the_latency_unless_all_are_near() {
     assert_eq!(far.run(member).unwrap().ended_ns, 1020.0 + 7.0);
     let near = Effects { distances: false, ..Effects::PUBLISHED };
     assert_eq!(far.with(near).run(member).unwrap().ended_ns, 1020.0);
+}
+
+/// The sender and the receiver each make a call.
+#[test]
+fn calls_take_time() {
+    let signal_ns = |call_ns: f64| {
+        let mut machine = machine(DIGITS, 2, 1);
+        if let Kind::Cluster(cluster) = &mut machine.kind {
+            cluster.call_ns = call_ns;
+        }
+        let channel = Channel::new(3);
+        let first = async |call: &Call<'_>| call.signal(Rank(1), channel, 0).await;
+        let second = async |call: &Call<'_>| call.wait(channel, 0).await;
+        two_end_ns(&Simulation::on(machine, 2), first, second)
+    };
+    assert_eq!([0.0, 500.0].map(signal_ns), [1020.0, 1520.0]);
 }
 
 /// Of four messages that arrive at once, the last is delivered three gaps later.
