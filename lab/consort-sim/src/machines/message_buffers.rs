@@ -103,13 +103,20 @@ pub struct Interrupt {
     /// The time from the interrupt to the handler of one receiver.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_cycles: f64,
-    /// How long a receiver occupies the status registers, which serve one core at a time.
+    /// How long a receiver occupies the status registers.
     #[serde(deserialize_with = "reading::not_negative")]
     pub status_read_cycles: f64,
+    /// The number of receivers that the status registers serve at a time. 1 by default.
+    #[serde(default = "one", deserialize_with = "reading::count")]
+    pub reads_at_once: u32,
     /// The time until the program's handler runs, in nanoseconds. It is fitted to published results
     /// like [`MessageBuffers::overhead_ns`], and used together with it.
     #[serde(default, deserialize_with = "reading::optional")]
     pub signal_ns: Option<f64>,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 impl Described for MessageBuffers {

@@ -1,11 +1,12 @@
 //! Interrupts of the Intel SCC, and the signals that they cause in a program.
 //!
 //! One instruction interrupts up to 32 cores. Each core then reads its status register. The
-//! registers of all cores are on one chip next to the mesh, so they serve one core after the other.
-//! By the time of this read, several interrupts may have arrived: the kernel turns them into one
-//! signal to the program (Petrović 2015, sections 3.2.4 and 3.3.4).
+//! registers of all cores are on one chip next to the mesh, so they serve one core after the other,
+//! or several at a time if the machine's description says so. By the time of this read, several
+//! interrupts may have arrived: the kernel turns them into one signal to the program (Petrović
+//! 2015, sections 3.2.4 and 3.3.4).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use consort_fabric::Rank;
 
@@ -27,8 +28,9 @@ pub(super) struct Controller {
     status_read: Time,
     /// The time to switch to the program's handler.
     signal: Time,
-    /// The time when the status registers are free.
-    free_at: Cell<Time>,
+    /// The times when the status registers can serve another core, one for each core that they
+    /// serve at a time.
+    free_at: RefCell<Vec<Time>>,
 }
 
 impl Controller {
@@ -41,16 +43,17 @@ impl Controller {
             handling: latency.saturating_sub(read),
             status_read: read,
             signal: picoseconds(machine.interrupt.signal_ns.filter(|_| fitted).unwrap_or(0.0)),
-            free_at: Cell::new(0),
+            free_at: RefCell::new(vec![0; machine.interrupt.reads_at_once as usize]),
         }
     }
 
     /// Returns when a core that is interrupted now has read its status register. The registers
     /// serve cores in the order of their interrupts.
     fn arrival(&self, now: Time) -> Time {
-        let at = self.free_at.get().max(now) + self.status_read;
-        self.free_at.set(at);
-        at
+        let mut free_at = self.free_at.borrow_mut();
+        let first = free_at.iter_mut().min().expect("at least one core is served at a time");
+        *first = now.max(*first) + self.status_read;
+        *first
     }
 
     /// Interrupts some cores. The core's own part takes `access`. Returns when each receives the
@@ -77,5 +80,27 @@ impl Controller {
             serving.set(arrived + all);
         }
         site.spend(Cause::Flags, all).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines::{Kind, Machine};
+
+    /// With two at a time, every second core waits for the one before.
+    #[test]
+    fn status_registers_serve_some_cores_at_a_time() {
+        let arrivals = |at_once| {
+            let Kind::MessageBuffers(mut scc) = Machine::find("scc").unwrap().kind else {
+                panic!("it has message buffers");
+            };
+            (scc.ghz, scc.interrupt.status_read_cycles) = (1.0, 100.0);
+            scc.interrupt.reads_at_once = at_once;
+            let controller = Controller::new(&scc, false);
+            [0; 4].map(|now| controller.arrival(now) / 1000)
+        };
+        assert_eq!(arrivals(1), [100, 200, 300, 400]);
+        assert_eq!(arrivals(2), [100, 100, 200, 200]);
     }
 }
