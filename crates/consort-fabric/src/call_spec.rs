@@ -22,6 +22,9 @@ pub struct CallSpec {
     /// Bytes of a block; 0 for a vector variant, where only the PEs that have a block know its
     /// length.
     pub bytes: usize,
+    /// If this is the first piece of a longer call, the bytes of that call's block; otherwise 0. So
+    /// PEs whose calls have different lengths differ in the first piece.
+    pub whole_bytes: usize,
     /// The element type's name, from the compiler.
     pub datatype: &'static str,
     /// Bytes of an element. An operation that combines elements never splits one.
@@ -49,6 +52,7 @@ impl CallSpec {
             pes,
             root: Rank(0),
             bytes: 0,
+            whole_bytes: 0,
             datatype: "",
             element_bytes: 1,
             operator: "",
@@ -65,6 +69,12 @@ impl CallSpec {
         self.collective == Collective::Barrier
             || self.asks_for_all()
             || (self.is_private() && self.depends_on_all())
+    }
+
+    /// Returns whether this is the first piece of a longer call.
+    #[must_use]
+    pub const fn is_first_piece(&self) -> bool {
+        self.whole_bytes > 0
     }
 
     fn asks_for_all(&self) -> bool {
@@ -138,7 +148,8 @@ impl fmt::Display for CallSpec {
         if self.collective.is_vector() {
             write!(f, "(blocks of {datatype}")?;
         } else {
-            write!(f, "({} bytes of {datatype}", self.bytes)?;
+            let bytes = if self.is_first_piece() { self.whole_bytes } else { self.bytes };
+            write!(f, "({bytes} bytes of {datatype}")?;
         }
         if self.collective.combines() {
             write!(f, ", {}", self.operator)?;
@@ -147,6 +158,9 @@ impl fmt::Display for CallSpec {
             write!(f, ", root {}", self.root)?;
         }
         write!(f, ", {})", self.sync)?;
+        if self.is_first_piece() {
+            write!(f, " in pieces of {} bytes", self.bytes)?;
+        }
         if self.in_place {
             f.write_str(" in place")?;
         }
@@ -173,6 +187,25 @@ mod tests {
     use std::any::type_name;
 
     use super::*;
+
+    #[test]
+    fn first_piece_is_named_by_the_whole_call() {
+        let piece = CallSpec {
+            collective: Collective::AllReduce,
+            bytes: 1 << 20,
+            datatype: "f32",
+            operator: "sum",
+            ..CallSpec::barrier(2)
+        };
+        let first = CallSpec { whole_bytes: 3 << 20, ..piece };
+        assert_eq!(first.query(), piece.query());
+        let sync = piece.sync;
+        assert_eq!(piece.to_string(), format!("all_reduce(1048576 bytes of f32, sum, {sync})"));
+        assert_eq!(
+            first.to_string(),
+            format!("all_reduce(3145728 bytes of f32, sum, {sync}) in pieces of 1048576 bytes")
+        );
+    }
 
     #[test]
     fn types_are_named_as_programs_write_them() {

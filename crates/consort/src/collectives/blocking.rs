@@ -18,15 +18,30 @@ const SHORT_BYTES: usize = 32 << 10;
 /// The most bytes of elements that a combination copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Returns the number of elements of a piece.
-fn piece_len<T>() -> usize {
-    PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1)
+/// Returns the number of elements in a piece, at least one.
+fn piece_len(element_bytes: usize) -> usize {
+    PIECE_BYTES.checked_div(element_bytes).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns the ranges of pieces of `piece` elements in `len` elements. Empty data is one empty
+/// Returns the number of elements in a piece of short floats, whose copies are `f32`.
+fn wide_piece_len<T: Pod>() -> usize {
+    piece_len(Widening::numbers::<T>(1) * size_of::<f32>())
+}
+
+/// Returns the pieces of a call on `len` elements of `T`, each of `piece` elements, with their
+/// verbs: that of the first piece states the length of the whole call. Empty data is one empty
 /// piece, so that the call is made.
-fn pieces(len: usize, piece: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..len.max(1)).step_by(piece).map(move |first| first..len.min(first.saturating_add(piece)))
+fn pieces<T>(
+    verb: Verb<'_>,
+    len: usize,
+    piece: usize,
+) -> impl Iterator<Item = (Verb<'_>, Range<usize>)> {
+    (0..len.max(1)).step_by(piece).map(move |first| {
+        let end = len.min(first.saturating_add(piece));
+        let is_first = first == 0 && end < len && verb.whole_bytes == 0;
+        let whole_bytes = if is_first { len * size_of::<T>() } else { verb.whole_bytes };
+        (Verb { whole_bytes, ..verb }, first..end)
+    })
 }
 
 impl Team {
@@ -64,8 +79,8 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         let is_whole = verb.collective == Collective::ReduceScatter;
-        let len = if is_whole { source.len().max(1) } else { piece_len::<T>() };
-        for piece in pieces(source.len(), len) {
+        let len = if is_whole { source.len().max(1) } else { wide_piece_len::<T>() };
+        for (verb, piece) in pieces::<T>(verb, source.len(), len) {
             // A PE without a result may have a target of any length.
             let received = if is_whole {
                 0..target.len()
@@ -108,7 +123,7 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         if let Some(widening) = Widening::of(self, &verb, combination) {
-            for piece in pieces(data.len(), piece_len::<T>()) {
+            for (verb, piece) in pieces::<T>(verb, data.len(), wide_piece_len::<T>()) {
                 let piece = &mut data[piece];
                 let mut long = widening.widen(piece);
                 self.combine_in_place::<N, f32>(verb, widening.combination(), &mut long, site)?;
@@ -143,7 +158,7 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         let mut copy = Vec::new();
-        for piece in pieces(data.len(), piece_len::<T>()) {
+        for (verb, piece) in pieces::<T>(verb, data.len(), piece_len(size_of::<T>())) {
             let piece = &mut data[piece];
             if verb.root.is_some() && !verb.is_root(self) {
                 self.on_slices::<N, T>(verb, combination, piece, &mut [], site)?;

@@ -18,6 +18,8 @@ pub struct Verb<'d> {
     pub(crate) root: Option<Rank>,
     /// The elements of this PE's block, if the program states them.
     pub(crate) len: Option<usize>,
+    /// As [`CallSpec::whole_bytes`].
+    pub(crate) whole_bytes: usize,
     /// The blocks of a vector variant; none in a collective on equal blocks.
     pub(crate) sides: Sides<'d>,
 }
@@ -36,7 +38,7 @@ pub(crate) enum Held<'d> {
 impl<'d> Verb<'d> {
     #[inline(always)]
     pub(crate) fn new(collective: Collective) -> Self {
-        Self { collective, root: None, len: None, sides: Sides::default() }
+        Self { collective, root: None, len: None, whole_bytes: 0, sides: Sides::default() }
     }
 
     #[inline(always)]
@@ -56,7 +58,8 @@ impl<'d> Verb<'d> {
     ) -> CallSpec {
         let len = if self.collective.is_vector() { 0 } else { len };
         let call = team.state.spec::<N, T>(self.collective, team.sync(), len, combination);
-        CallSpec { root: self.root.unwrap_or(Rank(0)), ..call }
+        let root = self.root.unwrap_or(Rank(0));
+        CallSpec { root, whole_bytes: self.whole_bytes, ..call }
     }
 
     /// Returns whether `team`'s PE is the root.

@@ -19,6 +19,7 @@ pub(crate) struct Key {
     /// whether it is in place.
     call: u64,
     bytes: usize,
+    whole_bytes: usize,
     /// The element's type, by the address of its name.
     datatype: usize,
     /// The operator, by [`Key::of_operator`].
@@ -44,6 +45,7 @@ impl Key {
                 | u64::from(call.nonblocking) << 45
                 | u64::from(call.in_place) << 46,
             bytes: call.bytes,
+            whole_bytes: call.whole_bytes,
             datatype: call.datatype.as_ptr().addr(),
             kernel: kernel.map_or(0, |kernel| Self::of_operator(kernel, call.operator)),
         }
@@ -58,7 +60,8 @@ impl Key {
 
     #[inline]
     fn place(&self) -> usize {
-        let mix = self.call ^ self.call >> 30 ^ (self.bytes as u64) << 3 ^ self.kernel as u64 >> 4;
+        let bytes = (self.bytes as u64) << 3 ^ (self.whole_bytes as u64) >> 1;
+        let mix = self.call ^ self.call >> 30 ^ bytes ^ self.kernel as u64 >> 4;
         usize::try_from((mix ^ mix >> 9) % PLACES as u64).unwrap_or(0)
     }
 }
@@ -182,6 +185,7 @@ mod tests {
             CallSpec { nonblocking: true, ..blocking },
             CallSpec { symmetric: true, ..blocking },
             CallSpec { collective: Collective::Reduce, in_place: true, ..blocking },
+            CallSpec { whole_bytes: 3 << 16, ..blocking },
         ];
         let places: BTreeSet<usize> =
             kinds.iter().map(|call| Key::of(call, None).place()).collect();

@@ -14,6 +14,7 @@ use consort::{
 };
 use consort_conformance::turns::alone;
 use consort_native::Failure;
+use half::bf16;
 
 use super::on;
 use crate::jobs::{SOON, pes_of};
@@ -74,6 +75,31 @@ fn mismatched_sizes_are_reported() {
             world.in_place(&mut vec![0_u64; if odd { 1 } else { 12_500 }]).broadcast(Rank(1))
         });
     }
+}
+
+/// Some calls combine long data by a call for each piece. The pieces of both lengths here are alike.
+#[test]
+fn mismatched_lengths_of_calls_in_pieces_are_reported() {
+    const LEN: usize = 1 << 20;
+    let len = |odd: bool| if odd { 2 * LEN } else { LEN };
+    let parts: [&[&str]; 2] = [&["2097152 bytes", "in pieces"], &["4194304 bytes", "in pieces"]];
+    mismatched(3, parts, move |world, odd| {
+        let data = vec![bf16::ONE; len(odd)];
+        world.slices(&data, &mut data.clone()).all_reduce(Sum)
+    });
+    mismatched(3, parts, move |world, odd| {
+        world.in_place(&mut vec![bf16::ONE; len(odd)]).scan(Sum)
+    });
+    mismatched(2, parts, move |world, odd| {
+        let direct = Candidate::new("direct").with("block_bytes", 1 << 14);
+        world.algorithms().force(Collective::AllReduce, Some(direct));
+        world.in_place(&mut vec![1_u16; len(odd)]).all_reduce(Sum)
+    });
+    // One call is a single piece.
+    mismatched(3, [&["in pieces"], &["4000 bytes of half::bf16"]], move |world, odd| {
+        let data = vec![bf16::ONE; if odd { 1000 } else { LEN }];
+        world.slices(&data, &mut data.clone()).reduce(Sum, Rank(2))
+    });
 }
 
 #[test]
