@@ -739,3 +739,37 @@ def test_ctrl_c_interrupts_a_call_of_an_attachment(name):
         ("KeyboardInterrupt \n", ""),
         ("PeFailed PE 0 failed: KeyboardInterrupt\n", ""),
     ]
+
+
+@pytest.mark.parametrize("pes", [2, 3])
+@pytest.mark.parametrize("kind", ["float64", "float16"])
+def test_long_calls_are_made_in_pieces(pes, kind):
+    length = 900_001  # more than a MiB, and not whole pieces
+
+    def program(team):
+        like = np.arange(length) % 61
+        given, rank = like.astype(kind), team.rank
+        out = np.zeros(length, kind)
+        assert (team.all_reduce(given) == like * pes).all()
+        assert (team.scan(given, out=out) == like * (rank + 1)).all()
+        team.exclusive_scan(given, out=out)
+        assert rank == 0 or (out == like * rank).all()
+        result = team.reduce(given, root=1)
+        assert result is None if rank != 1 else (result == like * pes).all()
+        for call, expected in [(team.all_reduce, pes), (team.scan, rank + 1)]:
+            mine = given.copy()
+            assert (call(mine, out=mine) == like * expected).all()
+        mine = given.copy()
+        team.reduce(mine, out=mine)
+        assert (mine == like * (pes if rank == 0 else 1)).all()
+        return True
+
+    assert consort.launch(program, pes, processes=True) == [True] * pes
+
+    def mismatched(team):  # but the first pieces are alike
+        team.all_reduce(np.ones((2 << 20) * (team.rank + 1), kind))
+
+    with pytest.raises(
+        consort.Mismatched, match=r"all_reduce\(\d+ bytes .* in pieces of \d+ bytes"
+    ):
+        consort.launch(mismatched, pes, processes=True)

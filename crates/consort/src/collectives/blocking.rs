@@ -15,7 +15,8 @@ use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::
 
 /// Below this many bytes, a combination in place copies: short messages are copied anyway.
 const SHORT_BYTES: usize = 32 << 10;
-/// The most bytes of elements that a combination copies at a time.
+/// The most bytes of elements that a combination copies at a time, or that processes combine in a
+/// call.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Returns the number of elements in a piece, at least one.
@@ -44,7 +45,24 @@ fn pieces<T>(
     })
 }
 
+/// Returns the results of a piece. A PE without a result may have a target of any length.
+fn in_target(piece: &Range<usize>, target_len: usize) -> Range<usize> {
+    piece.start.min(target_len)..piece.end.min(target_len)
+}
+
 impl Team {
+    /// Returns whether the PEs are processes. They copy private buffers before peers read them. If
+    /// the copies are short, they stay in the caches.
+    fn copies_for_peers(&self) -> bool {
+        self.state.endpoint.job().own().is_some()
+    }
+
+    /// Returns whether a long call that combines is made in pieces.
+    #[cold]
+    fn has_pieces(&self, verb: &Verb<'_>) -> bool {
+        verb.collective != Collective::ReduceScatter && self.copies_for_peers()
+    }
+
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
     /// `N` is the type of the program's elements, and `T` the type that is sent for them.
     #[inline(always)]
@@ -62,9 +80,29 @@ impl Team {
         if let Some(widening) = Widening::of(self, &verb, combination) {
             return self.on_widened::<N, T>(verb, &widening, source, target, site);
         }
+        if combination.is_some() && len > piece_len(size_of::<T>()) && self.has_pieces(&verb) {
+            return self.on_pieces::<N, T>(verb, combination, source, target, site);
+        }
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
         let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
         self.run::<N, T>(verb, len, false, combination, (source, target), None, site)
+    }
+
+    /// Makes a call as [`Team::on_slices`], by a call for each piece.
+    #[cold]
+    fn on_pieces<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        source: &[T],
+        target: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        for (verb, piece) in pieces::<T>(verb, source.len(), piece_len(size_of::<T>())) {
+            let (source, received) = (&source[piece.clone()], in_target(&piece, target.len()));
+            self.on_slices::<N, T>(verb, combination, source, &mut target[received], site)?;
+        }
+        Ok(())
     }
 
     /// Makes a call as [`Team::on_slices`], whose partial results are wider than the elements: by a
@@ -81,12 +119,7 @@ impl Team {
         let is_whole = verb.collective == Collective::ReduceScatter;
         let len = if is_whole { source.len().max(1) } else { wide_piece_len::<T>() };
         for (verb, piece) in pieces::<T>(verb, source.len(), len) {
-            // A PE without a result may have a target of any length.
-            let received = if is_whole {
-                0..target.len()
-            } else {
-                piece.start.min(target.len())..piece.end.min(target.len())
-            };
+            let received = if is_whole { 0..target.len() } else { in_target(&piece, target.len()) };
             let (source, target) = (widening.widen(&source[piece]), &mut target[received]);
             let mut long = Widening::blank::<T>(target.len());
             self.on_slices::<N, f32>(verb, widening.combination(), &source, &mut long, site)?;
@@ -131,9 +164,26 @@ impl Team {
             }
             return Ok(());
         }
-        if size_of_val(data) < SHORT_BYTES {
+        // Two PEs that read copies of each other's contributions need no algorithm in place.
+        let is_copied = self.size() == 2 && self.copies_for_peers();
+        if size_of_val(data) < SHORT_BYTES || is_copied {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         }
+        let len = if self.copies_for_peers() { piece_len(size_of::<T>()) } else { usize::MAX };
+        for (verb, piece) in pieces::<T>(verb, data.len(), len) {
+            self.combine_piece_in_place::<N, T>(verb, combination, &mut data[piece], site)?;
+        }
+        Ok(())
+    }
+
+    /// Combines `data` in place by one call, if its algorithm allows that.
+    fn combine_piece_in_place<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        data: &mut [T],
+        site: Site,
+    ) -> Result<()> {
         let call = verb.spec::<N, T>(self, data.len(), combination);
         let call = CallSpec { in_place: true, ..call };
         let kernel = combination.map(|it| it.kernel);
