@@ -27,6 +27,17 @@ _NAPS = (20e-6, 1e-3)
 _FORKED = "this process was forked from a PE, and is not one: attach to another job"
 _CLOSED = "the attachment is closed"
 
+#: The number of forks between the first process and this one.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
 
 class PeThread:
     """The thread of a PE, which lives until it is closed.
@@ -55,6 +66,7 @@ class PeThread:
         #: Held by a thread that makes a call itself.
         self._turn = threading.Lock()
         self._process = os.getpid()
+        self._forks = _forks
         self._begun: Future[_consort.Team] = Future()
         self._ended: Future[None] = Future()
         # `multiprocessing` calls it at the end of the interpreter, and of its own processes.
@@ -133,16 +145,17 @@ class PeThread:
         Raises:
             Error: as `post`.
         """
-        if os.getpid() != self._process:
+        # A system call would take as long as the rest of this.
+        if self._forks != _forks:
             raise _consort.Error(_FORKED)
         if not self._turn.acquire(blocking=False):
             return False
-        with self._lock:
-            is_closed, is_free = self._is_closed, self._waiting == 0
-        if is_closed or not is_free:
+        # A task that another thread posts now may begin before or after the call of this thread.
+        is_free = self._waiting == 0 and not self._is_closed
+        if not is_free:
             self._turn.release()
-        if is_closed:
-            raise _consort.Error(_CLOSED)
+            if self._is_closed:
+                raise _consort.Error(_CLOSED)
         return is_free
 
     def end_turn(self) -> None:

@@ -78,14 +78,16 @@ fn make_on<T: Data>(
     let source = source.as_ref().map(Read::slice);
     let target = target.as_mut().map_or(&mut [][..], Written::slice);
     if !collective.combines() {
-        return call(py, launch, index, |team, _| {
+        return call(py, launch, index, |team, running| {
+            running.call.set(collective.name());
             OnSlices { team, collective, root, source, target }.only_moves()
         });
     }
     if !T::OPERATORS.contains(&operator) {
         return Err(no_operator::<T>(operator));
     }
-    call(py, launch, index, |team, _| {
+    call(py, launch, index, |team, running| {
+        running.call.set(collective.name());
         let on = OnSlices { team, collective, root, source, target };
         T::combine(operator, on).unwrap_or(Ok(()))
     })

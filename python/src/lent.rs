@@ -17,7 +17,7 @@ use std::{
 use consort::{Pe, bindings::while_waiting};
 use pyo3::{exceptions::PyTimeoutError, prelude::*};
 
-use crate::running::{Dropped, Fail, Running};
+use crate::running::{ANY_CALL, Dropped, Running};
 
 /// The interval at which a wait looks for signals.
 const LOOK: Duration = Duration::from_millis(20);
@@ -31,6 +31,8 @@ struct Lent {
     pe: Mutex<Option<Shared>>,
     /// The entries to drop before the next call.
     dropped: Mutex<Vec<Dropped>>,
+    /// How long a later call may take.
+    limit: Mutex<Option<Duration>>,
 }
 
 /// The state of a PE, which changes threads.
@@ -49,11 +51,11 @@ unsafe impl Send for Shared {}
 
 /// The time limit of a call, and the exception of a signal.
 struct Watch {
-    fail: Fail,
+    running: Rc<Running>,
     begun: Cell<Instant>,
     looked: Cell<Instant>,
-    /// How long a call may take, and its name.
-    limit: RefCell<Option<(Duration, String)>>,
+    /// How long the call may take.
+    limit: Cell<Option<Duration>>,
     /// The exception that has ended the call.
     raised: RefCell<Option<PyErr>>,
 }
@@ -65,10 +67,9 @@ impl Watch {
             return;
         }
         let now = Instant::now();
-        let limit = self.limit.borrow();
-        if let Some((limit, call)) =
-            limit.as_ref().filter(|(limit, _)| now - self.begun.get() >= *limit)
-        {
+        let limit = self.limit.get().filter(|limit| now - self.begun.get() >= *limit);
+        if let Some(limit) = limit {
+            let call = self.running.call.get();
             let reason = format!("{call} took longer than {} s", limit.as_secs_f64());
             self.end(PyTimeoutError::new_err(reason.clone()), &reason);
         } else if now - self.looked.get() >= LOOK {
@@ -90,7 +91,7 @@ impl Watch {
 
     fn end(&self, error: PyErr, reason: &str) {
         self.raised.replace(Some(error));
-        (self.fail)(reason);
+        (self.running.fail)(reason);
     }
 }
 
@@ -128,18 +129,19 @@ pub(crate) fn run<R>(launch: u64, pe: &Pe, program: impl FnOnce() -> R) -> R {
 /// Lends the PE of the calling thread, until the result is dropped.
 fn lend(launch: u64, pe: &Pe, running: Running) -> TakesBack {
     let now = Instant::now();
+    let running = Rc::new(running);
     let watch = Rc::new(Watch {
-        fail: Arc::clone(&running.fail),
+        running: Rc::clone(&running),
         begun: Cell::new(now),
         looked: Cell::new(now),
-        limit: RefCell::default(),
+        limit: Cell::default(),
         raised: RefCell::default(),
     });
     let looks = Rc::clone(&watch);
     let callback: Rc<dyn Fn()> = Rc::new(move || looks.look());
     while_waiting(pe, &callback);
-    let shared = Shared { running: Rc::new(running), watch, _callback: callback };
-    let lent = Lent { pe: Mutex::new(Some(shared)), dropped: Mutex::default() };
+    let pe = Mutex::new(Some(Shared { running, watch, _callback: callback }));
+    let lent = Lent { pe, dropped: Mutex::default(), limit: Mutex::default() };
     lock(&LENT).push((launch, Arc::new(lent)));
     TakesBack(launch)
 }
@@ -158,17 +160,17 @@ pub(crate) fn with<R>(launch: u64, access: impl FnOnce(&Running) -> R) -> Option
     let now = Instant::now();
     watch.begun.set(now);
     watch.looked.set(now);
+    watch.limit.set(*lock(&lent.limit));
+    running.call.set(ANY_CALL);
     let result = access(running);
     Some(watch.raised.take().map_or(Ok(result), Err))
 }
 
-/// Limits the time of later calls on the lent PE of this launch, if there is a limit. If the named
-/// call takes longer, it fails the job.
-pub(crate) fn limit(launch: u64, limit: Option<(Duration, String)>) {
-    if let Some(lent) = of_launch(lock(&LENT), launch)
-        && let Some(Shared { watch, .. }) = &*lock(&lent.pe)
-    {
-        watch.limit.replace(limit);
+/// Limits the time of each later call on the lent PE of this launch, or ends the limit. A call that
+/// takes longer fails the job.
+pub(crate) fn limit(launch: u64, limit: Option<Duration>) {
+    if let Some(lent) = of_launch(lock(&LENT), launch) {
+        *lock(&lent.limit) = limit;
     }
 }
 

@@ -52,11 +52,21 @@ fn exchange<T: Data>(
     };
     let sent = source.as_ref().map(|(to, source)| (*to, source.slice()));
     let received = target.as_mut().map(|(from, target)| (*from, target.slice()));
-    call(py, launch, index, |team, _| match (sent, received) {
-        (Some((to, sent)), None) => team.send(to, sent),
-        (None, Some((from, received))) => team.receive(from, received),
-        (Some((to, sent)), Some((from, received))) => team.send_receive(to, sent, from, received),
-        (None, None) => Ok(()),
+    let name = match (&sent, &received) {
+        (Some(_), Some(_)) => "send_receive",
+        (Some(_), None) => "send",
+        (None, _) => "receive",
+    };
+    call(py, launch, index, |team, running| {
+        running.call.set(name);
+        match (sent, received) {
+            (Some((to, sent)), None) => team.send(to, sent),
+            (None, Some((from, received))) => team.receive(from, received),
+            (Some((to, sent)), Some((from, received))) => {
+                team.send_receive(to, sent, from, received)
+            }
+            (None, None) => Ok(()),
+        }
     })
 }
 

@@ -4,7 +4,12 @@
 //! object has two numbers: that of its launch, and its index here. The thread that uses it looks up
 //! both (`dispatch`). On a thread that may not run the PE, or after the launch, they are invalid.
 
-use std::{any::Any, cell::RefCell, rc::Rc, sync::Arc};
+use std::{
+    any::Any,
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::Arc,
+};
 
 use consort::{Pe, Rank, Team, bindings::failing};
 use pyo3::prelude::*;
@@ -42,11 +47,16 @@ pub(crate) trait Allocation {
 /// Fails the PE's job for a reason, from any thread.
 pub(crate) type Fail = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// The name of calls that do not name themselves.
+pub(crate) const ANY_CALL: &str = "a call";
+
 /// The state of a PE while its program runs.
 pub(crate) struct Running {
     /// The number of the launch, unique in the process.
     launch: u64,
     pub(crate) fail: Fail,
+    /// The name of the call that the PE makes.
+    pub(crate) call: Cell<&'static str>,
     /// The world, and the teams that were made from it.
     pub(crate) teams: RefCell<Vec<Team>>,
     /// Nonblocking calls whose results have not been taken.
@@ -75,6 +85,7 @@ impl Running {
         Self {
             launch,
             fail: Arc::new(failing(pe)),
+            call: Cell::new(ANY_CALL),
             teams: RefCell::new(vec![pe.world().clone()]),
             requests: RefCell::default(),
             memory: RefCell::default(),

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use consort::tune::Collective;
 use pyo3::{prelude::*, types::PyAny};
 
 use crate::{
@@ -48,7 +49,10 @@ impl Team {
 impl Team {
     /// Waits for all PEs.
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, self.launch, self.index, |team, _| team.barrier())
+        call(py, self.launch, self.index, |team, running| {
+            running.call.set(Collective::Barrier.name());
+            team.barrier()
+        })
     }
 
     /// Makes a collective on arrays. Without a `source`, `target` is combined in place.
@@ -202,11 +206,11 @@ impl Team {
         call(py, self.launch, self.index, |team, _| team.clone().free())
     }
 
-    /// Limits the time of later calls of an attached process, or ends the limit. If `call` takes
-    /// longer, it raises `TimeoutError`, and the job fails.
-    fn limit(&self, py: Python<'_>, seconds: Option<f64>, call: String) {
+    /// Limits the time of each later call of an attached process, or ends the limit. A call that
+    /// takes longer raises `TimeoutError`, and the job fails.
+    fn limit(&self, py: Python<'_>, seconds: Option<f64>) {
         let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        py.detach(|| lent::limit(self.launch, limit.map(|limit| (limit, call))));
+        py.detach(|| lent::limit(self.launch, limit));
     }
 
     /// Fails the job for a reason, from any thread. A call that waits, on any PE, raises an error.

@@ -228,6 +228,29 @@ def test_operators_and_types(run):
     run(program)
 
 
+def test_call_of_the_group_combines_a_tensor_now(run):
+    def program(rank):
+        group = dist.group.WORLD
+        for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.complex64):
+            tensor = torch.full((5,), rank + 1).to(dtype)
+            group.all_reduce(tensor)
+            assert tensor.tolist() == [3.0] * 5
+        group.all_reduce(tensor.real, "product")
+        assert tensor.tolist() == [9.0] * 5
+        started = dist.all_reduce(torch.ones(100_000), async_op=True)
+        group.all_reduce(tensor.real, "min")  # after the one that was started
+        assert started.is_completed()
+        for error, match, call in [
+            (ValueError, "not on meta", lambda: group.all_reduce(torch.ones(1, device="meta"))),
+            (ValueError, "unknown operator 'avg'", lambda: group.all_reduce(tensor, "avg")),
+            (consort.Mismatched, "all_reduce", lambda: group.all_reduce(torch.ones(1 + rank))),
+        ]:
+            with pytest.raises(error, match=match):
+                call()
+
+    run(program)
+
+
 def test_reduce_scatter_and_lists(run):
     def program(rank):
         mine = torch.arange(6.0) * (rank + 1)

@@ -273,11 +273,47 @@ def test_caller_that_waits_makes_the_call_itself(run):
 
         post, group._threads[0].post = group._threads[0].post, refuse
         work = group.allreduce([mine], waits)
-        assert work.is_success() and work.get_future().wait()[0].elements.tolist() == [6, 6]
+        assert work.wait() and work.is_success() and work.get_future().wait() is None
+        assert mine.elements.tolist() == [6, 6]
         with pytest.raises(TypeError, match="takes a tensor"):
             group.allreduce([1], waits)
+        group.all_reduce(mine)
+        assert mine.elements.tolist() == [12, 12]
+        group.all_reduce(mine, "max")
+        assert mine.elements.tolist() == [12, 12]
+        with pytest.raises(TypeError, match="takes a tensor"):
+            group.all_reduce(1)
+        with pytest.raises(ValueError, match="unknown operator 'mean': use one of sum, product"):
+            group.all_reduce(mine, "mean")
         group._threads[0].post = post
         group.barrier().wait()
+
+    run(program)
+
+
+def test_call_now_is_made_after_those_that_were_started(run):
+    def program(torch, group):
+        started = group.allreduce([torch.Tensor(np.full(100_000, 1.0))])
+        strided = torch.Tensor(np.full((3, 2), group.rank() + 1.0)[:, 0])
+        group.all_reduce(strided)
+        assert started.is_completed() and strided.elements.tolist() == [3, 3, 3]
+        with pytest.raises(consort.Mismatched):
+            group.all_reduce(torch.Tensor(np.ones(3 + group.rank())))
+
+    run(program)
+
+
+def test_slow_started_call_fails_the_group_before_it_is_waited_for(run):
+    def program(torch, group):
+        if group.rank() == 0:
+            group.set_timeout(timedelta(seconds=0.2))
+            work = group.allreduce([torch.Tensor(np.ones(1))])
+        time.sleep(0.7)
+        with pytest.raises(consort.PeFailed, match=r"PE 0 failed: all_reduce took longer than"):
+            group.barrier().wait()
+        if group.rank() == 0:
+            with pytest.raises(TimeoutError, match=r"all_reduce took longer than 0\.2 s"):
+                work.wait()
 
     run(program)
 

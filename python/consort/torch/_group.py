@@ -23,10 +23,11 @@ from ._tensors import (
     check_alike,
     check_type,
     joined,
+    named,
     operator,
     source,
 )
-from ._work import Work
+from ._work import Started, Work
 
 #: A call of a group's thread.
 _Call = Callable[[_consort.Team], None]
@@ -50,10 +51,14 @@ class ProcessGroup(dist.ProcessGroup):
         self._place = (rank, size)
         self._limit = timeout.total_seconds()
         self._threads: list[PeThread] = []
+        #: The handle of all calls that their callers have made. A handle takes longer than such a
+        #: call.
+        self._made = Work()
         try:
             for name in ("calls", "messages"):
                 exchange = _Exchange(store, name, rank, size, timeout)
                 self._threads.append(PeThread(rank, size, None, exchange, self._limit))
+            self._limit_calls(timeout)
             self._messages: Messages = self._threads[1].call(Messages, self._threads[1])
         except BaseException:
             self.shutdown()
@@ -81,8 +86,12 @@ class ProcessGroup(dist.ProcessGroup):
         return self
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Limits the time of later calls."""
+        """Limits the time of each later call."""
+        self._limit_calls(timeout)
+
+    def _limit_calls(self, timeout: timedelta) -> None:
         self._limit = timeout.total_seconds()
+        self._threads[0].native.limit(self._limit)
 
     def shutdown(self) -> None:
         """Leaves the group when the started calls are complete, and does not wait for others."""
@@ -99,9 +108,28 @@ class ProcessGroup(dist.ProcessGroup):
         # Threads that are left end with the interpreter.
         self.shutdown()
 
+    def all_reduce(self, tensor: torch.Tensor, op: str = "sum") -> None:
+        """Combines the tensors of all processes in place, by an operator of `consort.Team`.
+
+        This is `torch.distributed.all_reduce` without torch's own steps, for programs in which
+        many short calls take much of the time. It returns when the call is complete.
+
+        Raises:
+            Error: if the call fails.
+            TimeoutError: if it takes longer than the timeout of the group.
+            TypeError: if this is not a tensor.
+            ValueError: if calls do not take the tensor, or the operator on its type.
+        """
+        check(tensor)
+        of = named(op)
+        self._make("all_reduce", [tensor], lambda native: _all_reduce(native, tensor, of))
+
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
-        _one(tensors)
-        return self.allreduce_coalesced(tensors, opts)
+        tensor = _one(tensors)
+        op = operator((opts or dist.AllreduceOptions()).reduceOp, tensor.dtype)
+        return self._start(
+            "all_reduce", tensors, lambda native: _all_reduce(native, tensor, op), opts
+        )
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
         of = (opts or dist.AllreduceOptions()).reduceOp
@@ -109,15 +137,13 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call(native: _consort.Team) -> None:
             for op, tensor in zip(ops, tensors, strict=True):
-                target = Target(tensor, op)
-                native.collective("all_reduce", None, target.elements, op.name)
-                target.finish(native.size)
+                _all_reduce(native, tensor, op)
 
         return self._start("all_reduce", tensors, call, opts)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         tensor, root = _one(tensors), opts.rootRank
-        op = _operator(opts.reduceOp, tensor)
+        op = operator(opts.reduceOp, tensor.dtype)
 
         def call(native: _consort.Team) -> None:
             if native.rank == root:
@@ -327,7 +353,7 @@ class ProcessGroup(dist.ProcessGroup):
     def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Work:
         tensor = _one(tensors)
         self._check_peer(to)
-        work = Work(self._threads[1], "send", self._limit, tensors)
+        work = Started(self._threads[1], "send", self._limit, tensors)
 
         def task() -> None:
             self._messages.send(array(tensor).view(np.uint8), to, tag, work)
@@ -342,16 +368,34 @@ class ProcessGroup(dist.ProcessGroup):
         return self._receive(_one(tensors), None, tag)
 
     def _receive(self, tensor: torch.Tensor, origin: int | None, tag: int) -> Work:
-        work = Work(self._threads[1], "receive", self._limit, [tensor])
+        work = Started(self._threads[1], "receive", self._limit, [tensor])
         return self._post(work, lambda: self._messages.receive(Receive(origin, tag, tensor, work)))
 
     def _start(self, name: str, tensors: Any, call: _Call, opts: Any) -> Work:
         """Starts a call, whose result are these tensors, or makes it if the caller would wait."""
+        if getattr(opts, "asyncOp", True):
+            return self._post_call(name, tensors, call)
+        try:
+            self._make(name, tensors, call)
+        except Exception as error:
+            return Work(error)
+        return self._made
+
+    def _make(self, name: str, tensors: Any, call: _Call) -> None:
+        """Makes a call, on this thread if no other call is pending."""
         thread = self._threads[0]
-        work = Work(thread, name, self._limit, tensors)
-        if not getattr(opts, "asyncOp", True) and thread.take_turn():
-            self._make(work, name, call)
-            return work
+        if not thread.take_turn():
+            self._post_call(name, tensors, call).wait()
+            return
+        try:
+            call(thread.native)
+        finally:
+            thread.end_turn()
+
+    def _post_call(self, name: str, tensors: Any, call: _Call) -> Work:
+        """Makes a call on the thread of the calls."""
+        thread = self._threads[0]
+        work = Started(thread, name, self._limit, tensors)
 
         def task() -> None:
             call(thread.native)
@@ -359,22 +403,8 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._post(work, task)
 
-    def _make(self, work: Work, name: str, call: _Call) -> None:
-        """Makes a call on this thread, which has the turn."""
-        native = work.thread.native
-        try:
-            native.limit(self._limit, name)
-            call(native)
-        except Exception as error:
-            work.fail(error)
-        else:
-            work.complete()
-        finally:
-            native.limit(None, "")
-            work.thread.end_turn()
-
     @staticmethod
-    def _post(work: Work, task: Callable[[], None]) -> Work:
+    def _post(work: Started, task: Callable[[], None]) -> Work:
         """Runs a task for a work on its thread."""
 
         def run() -> None:
@@ -474,6 +504,12 @@ def _only(lists: list[list[torch.Tensor]]) -> list[torch.Tensor]:
 def _operator(of: Any, tensor: torch.Tensor) -> Operator:
     check(tensor)
     return operator(of, tensor.dtype)
+
+
+def _all_reduce(native: _consort.Team, tensor: torch.Tensor, op: Operator) -> None:
+    target = Target(tensor, op)
+    native.collective("all_reduce", None, target.elements, op.name)
+    target.finish(native.size)
 
 
 def _move(

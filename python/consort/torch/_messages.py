@@ -17,7 +17,7 @@ import numpy as np
 from .. import _consort
 from .._pe_thread import PeThread
 from ._tensors import Target
-from ._work import Work
+from ._work import Started
 
 #: The number of messages to a process that it may not have received. Up to 24, each of two parts,
 #: can be sent without waiting.
@@ -31,7 +31,7 @@ class Receive:
     source: int | None
     tag: int
     tensor: Any
-    work: Work
+    work: Started
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Peer:
     """The messages to and from another process."""
 
     #: The sends that have not begun.
-    sends: deque[tuple[int, np.ndarray, Work]] = field(default_factory=deque)
+    sends: deque[tuple[int, np.ndarray, Started]] = field(default_factory=deque)
     sent: int = 0
     received: int = 0
     #: The header that is received, or the tag and the bytes.
@@ -58,13 +58,13 @@ class Messages:
         self._rank, self._size = self._native.rank, self._native.size
         self._peers = [_Peer() for _ in range(self._size)]
         self._receives: list[Receive] = []
-        self._under_way: list[tuple[list[_consort.Request], Work]] = []
+        self._under_way: list[tuple[list[_consort.Request], Started]] = []
         self._is_polled = False
         # For each process the number of messages from it, and that of those that it has received.
         self._counts = np.zeros(2 * self._size, np.int64)
         self._memory = self._native.symmetric(self._counts[:0], 2 * self._size)
 
-    def send(self, data: np.ndarray, to: int, tag: int, work: Work) -> None:
+    def send(self, data: np.ndarray, to: int, tag: int, work: Started) -> None:
         """Sends bytes to a process."""
         self._peers[to].sends.append((tag, data, work))
         self._poll()
@@ -170,7 +170,7 @@ def deliver(receive: Receive, source: int, data: np.ndarray) -> None:
     receive.work.complete()
 
 
-def _is_complete(parts: list[_consort.Request], work: Work) -> bool:
+def _is_complete(parts: list[_consort.Request], work: Started) -> bool:
     if not all(part.test() for part in parts):
         return False
     for part in parts:

@@ -96,13 +96,22 @@ def check_type(tensor: torch.Tensor, like: torch.Tensor) -> None:
         raise TypeError(f"the tensors of a call have types {like.dtype} and {tensor.dtype}")
 
 
-@cache
 def operator(of: Any, dtype: torch.dtype) -> Operator:
     """Returns the team's operator for one of torch on elements of a type."""
-    found = next((found for known, found in _OPERATORS if of == known), None)
-    if found is None:
-        raise ValueError(f"the backend consort has no operator {_name(of)}: scale the tensor first")
-    name, is_average = found
+    # A comparison takes less time than a look-up by torch's operator, and sums are compared first.
+    for known, found in _OPERATORS:
+        if of == known:
+            on_type = _on_type(found, dtype)
+            if on_type is None:
+                raise ValueError(f"the backend consort has no operator {_name(of)} on {dtype}")
+            return on_type
+    raise ValueError(f"the backend consort has no operator {_name(of)}: scale the tensor first")
+
+
+@cache
+def _on_type(op: Operator, dtype: torch.dtype) -> Operator | None:
+    """Returns the operator for an operator on elements of a type, if calls have it."""
+    name, is_average = op
     if dtype == torch.bool and not is_average:
         return Operator(_OF_BOOL.get(name, name))
     is_float = dtype in _FLOATS or dtype in _NARROW
@@ -112,9 +121,13 @@ def operator(of: Any, dtype: torch.dtype) -> Operator:
         has_it = dtype in _INTEGERS and not is_average
     else:
         has_it = True
-    if not has_it:
-        raise ValueError(f"the backend consort has no operator {_name(of)} on {dtype}")
-    return found
+    return op if has_it else None
+
+
+@cache
+def named(name: str) -> Operator:
+    """Returns the operator of a team with a name."""
+    return Operator(name)
 
 
 def _name(of: Any) -> str:
@@ -142,6 +155,8 @@ def array(tensor: torch.Tensor) -> np.ndarray:
 
 class Target:
     """The elements of a tensor, or of a copy, for a call that writes them."""
+
+    __slots__ = ("_held", "_is_average", "_tensor", "elements")
 
     def __init__(self, tensor: torch.Tensor, op: Operator | None = None) -> None:
         self._tensor = tensor

@@ -1,4 +1,4 @@
-"""The handle of a call."""
+"""The handles of calls."""
 
 from __future__ import annotations
 
@@ -13,22 +13,77 @@ from .._pe_thread import PeThread
 
 
 class Work(dist.Work):
+    """A call that its caller has made. Torch needs no tensors of it."""
+
+    #: The process whose message was received.
+    source = -1
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        super().__init__()
+        self._tensors: Any = None
+        self._error = error
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """Waits for the call, and raises its error."""
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _outcome(self) -> Any:
+        """Returns the tensors of the call, or raises its error."""
+        if self._error is not None:
+            raise self._error
+        return self._tensors
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return True
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> BaseException | None:
+        return self._error
+
+    def source_rank(self) -> int:
+        return self.source
+
+    def _source_rank(self) -> int:
+        return self.source
+
+    def result(self) -> Any:
+        self.wait()
+        return self._outcome()
+
+    def get_future(self) -> torch.futures.Future[Any]:
+        over: torch.futures.Future[None] = torch.futures.Future()
+        future = self._after(over)
+        over.set_result(None)
+        return future
+
+    def _after(self, over: torch.futures.Future[None]) -> torch.futures.Future[Any]:
+        """Returns the future of the outcome, which is there after the end."""
+        # C++ code that waits, such as that of DistributedDataParallel, finds an error only in the
+        # future of a callback that raised it. It takes that of `set_exception` for tensors.
+        return over.then(lambda _: self._outcome())
+
+
+class Started(Work):
     """A call that a thread of a group makes."""
 
     def __init__(self, thread: PeThread, name: str, limit: float, tensors: Any) -> None:
         super().__init__()
+        self._tensors = tensors
         #: The thread that makes the call.
         self.thread = thread
         self._name = name
         self._limit = limit
-        self._tensors = tensors
-        #: The process whose message was received.
-        self.source = -1
         self._is_over = False
         #: Locked until the call is over. A `threading.Event` takes longer than a short call.
         self._until_over = threading.Lock()
         self._until_over.acquire()
-        self._error: BaseException | None = None
         self._lock = threading.Lock()
         #: The futures of the end and of the outcome, if somebody has asked for them.
         self._over: torch.futures.Future[None] | None = None
@@ -57,8 +112,7 @@ class Work(dist.Work):
         """Waits for the call. After `timeout`, or else that of the group, the group fails."""
         if not self._is_over:
             self._wait(max(timeout.total_seconds(), 0) or self._limit)
-        self._outcome()
-        return True
+        return super().wait()
 
     def _wait(self, limit: float) -> None:
         if self.thread.is_current():
@@ -69,42 +123,15 @@ class Work(dist.Work):
             raise TimeoutError(reason)
         self._until_over.release()  # for others that wait
 
-    def _outcome(self) -> Any:
-        """Returns the tensors of the call, or raises its error."""
-        if self._error is not None:
-            raise self._error
-        return self._tensors
-
-    def synchronize(self) -> None:
-        self.wait()
-
     def is_completed(self) -> bool:
         return self._is_over
-
-    def is_success(self) -> bool:
-        return self._is_over and self._error is None
-
-    def exception(self) -> BaseException | None:
-        return self._error
-
-    def source_rank(self) -> int:
-        return self.source
-
-    def _source_rank(self) -> int:
-        return self.source
-
-    def result(self) -> Any:
-        self.wait()
-        return self._outcome()
 
     def get_future(self) -> torch.futures.Future[Any]:
         with self._lock:
             if self._future is not None:
                 return self._future
             over: torch.futures.Future[None] = torch.futures.Future()
-            # C++ code that waits, such as that of DistributedDataParallel, finds an error only in
-            # the future of a callback that raised it. It takes that of `set_exception` for tensors.
-            future = self._future = over.then(lambda _: self._outcome())
+            future = self._future = self._after(over)
             is_over = self._is_over
             if not is_over:
                 self._over = over
