@@ -77,7 +77,7 @@ fn mismatched_sizes_are_reported() {
     }
 }
 
-/// Some calls combine long data by a call for each piece. The pieces of both lengths here are alike.
+/// Some calls combine long data by a call for each piece. The pieces of both lengths are alike.
 #[test]
 fn mismatched_lengths_of_calls_in_pieces_are_reported() {
     const LEN: usize = 1 << 20;
