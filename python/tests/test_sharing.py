@@ -193,7 +193,12 @@ def test_two_calls_cannot_change_the_memory_of_an_object():
         memory = elements(whole, "float64") if team.rank == 0 else whole
         team._native.collective("all_reduce", None, memory, "sum")
 
-    for each in (program, of_both_kinds):
+    def of_reader_and_writer(team):
+        source = elements(whole, "float64") if team.rank == 0 else None
+        target = np.zeros(8) if team.rank == 0 else elements(whole, "float64")
+        team._native.collective("all_reduce", source, target, "sum")
+
+    for each in (program, of_both_kinds, of_reader_and_writer):
         with pytest.raises(ValueError, match="in use by another call, and one of the two calls"):
             consort.launch(each, 2)
 
