@@ -1,26 +1,22 @@
 //! The conditions under which a program runs: alone, next to busy processes, with more threads than
 //! cores, or with a quota of processor time.
 //!
-//! Busy processes never wait. A quota belongs to a control group, which the process of a launch
+//! A quota belongs to a control group, which the process of a launch
 //! enters before it creates threads. This process tries to create the group inside its own group,
 //! and then inside each group above that. In version 2 the first attempt usually fails, because a
 //! group with processes cannot contain groups with quotas.
 
 use std::{
-    env, fs,
-    hint::spin_loop,
-    os::unix::process::parent_id,
+    fs,
     path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    process,
 };
 
 use anyhow::{Context, Result};
 use consort_machine::topology::Topology;
 
-/// The arguments with which this program starts itself to take part; the part follows.
-pub(super) const ARGUMENTS: [&str; 3] = ["bench", "fork-join", "--launch"];
-/// The part of a busy process.
-pub(super) const BUSY: &str = "busy";
+use crate::workloads::busy::BusyProcesses;
+
 /// The file with the processes of a control group. Writing 0 moves the writer there.
 const PROCESSES: &str = "cgroup.procs";
 /// The period of a quota in microseconds.
@@ -65,47 +61,23 @@ impl Condition {
             Self::TwoBusy => 2,
             _ => 0,
         };
-        let mut established = EstablishedCondition { busy: Vec::new(), group: None };
-        for _ in 0..processes {
-            established.busy.push(start_busy()?);
-        }
-        if self == Self::HalfQuota {
-            let quota_us = Topology::discover().usable_cores() * PERIOD_US / 2;
-            established.group = Some(create_group(quota_us)?);
-        }
-        Ok(established)
+        let busy = BusyProcesses::start(processes)?;
+        let quota_us = Topology::discover().usable_cores() * PERIOD_US / 2;
+        let group = (self == Self::HalfQuota).then(|| create_group(quota_us)).transpose()?;
+        Ok(EstablishedCondition { _busy: busy, group })
     }
 }
 
 /// The processes and the control group of a condition.
 pub(super) struct EstablishedCondition {
-    busy: Vec<Child>,
+    _busy: BusyProcesses,
     pub(super) group: Option<PathBuf>,
 }
 
 impl Drop for EstablishedCondition {
     fn drop(&mut self) {
-        for process in &mut self.busy {
-            // A process that has ended by itself needs nothing.
-            let _ = process.kill().and_then(|()| process.wait());
-        }
         // A group that cannot be removed is empty and limits nobody.
         let _ = self.group.as_ref().map(fs::remove_dir);
-    }
-}
-
-fn start_busy() -> Result<Child> {
-    let program = env::current_exe().context("cannot find the path of this program")?;
-    let mut command = Command::new(program);
-    command.args(ARGUMENTS).arg(BUSY).stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().context("cannot start a busy process")
-}
-
-/// Keeps a core busy until the parent process ends.
-pub(super) fn stay_busy() {
-    let parent = parent_id();
-    while parent_id() == parent {
-        (0..1_000_000).for_each(|_| spin_loop());
     }
 }
 

@@ -17,13 +17,16 @@ use consort_machine::{affinity::CpuId, usage::processor_time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    condition::{ARGUMENTS, BUSY, enter, stay_busy},
+    condition::enter,
     parts::RegionProgram,
     program::{ForkJoinProgram, check},
 };
-use crate::peers::{
-    commands::output,
-    fork_join::{ForkJoin, ThreadPlacement, runtime},
+use crate::{
+    peers::{
+        commands::output,
+        fork_join::{ForkJoin, ThreadPlacement, runtime},
+    },
+    workloads::busy::{ARGUMENTS, BUSY, stay_busy},
 };
 
 /// The most samples that a launch prints: every n-th, if there are more.
