@@ -12,14 +12,27 @@ const MOST_LINES: usize = 10;
 
 /// Adds a section of plots.
 pub(crate) fn plots(document: &mut Document, entries: &[Entry]) {
+    if !entries.is_empty() {
+        document.section("Plots");
+    }
+    for entries in entries.chunk_by(|one, other| one.situation == other.situation) {
+        plots_of(document, entries);
+    }
+}
+
+/// Adds the plots of a counter, a container or a situation.
+fn plots_of(document: &mut Document, entries: &[Entry]) {
     let Some(first) = entries.first() else { return };
-    document.section("Plots");
     let mut threads: Vec<usize> = of_load(entries, "full").map(|entry| entry.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    let bench = first.bench;
+    let (bench, time) = match first.situation {
+        Some(situation) => (format!("{}, {situation}", first.bench), "Time of a wait"),
+        None => (first.bench.to_owned(), "Time of an operation"),
+    };
+    let bench = &*bench;
     if threads.len() > 1 {
-        over_threads(document, bench, entries);
+        over_threads(document, (bench, time), entries);
     } else {
         rates(document, bench, entries);
     }
@@ -44,8 +57,8 @@ fn latency(entry: &Entry) -> Option<(f64, String)> {
     Some((ns, axes::within(ns, entry.ci95_ns)))
 }
 
-/// Adds curves of operations per second and of their times, if measured.
-fn over_threads(document: &mut Document, bench: &str, entries: &[Entry]) {
+/// Adds curves of operations per second and, if measured, of their times or waits.
+fn over_threads(document: &mut Document, (bench, time): (&str, &str), entries: &[Entry]) {
     let lines = |of: fn(&Entry) -> Option<(f64, String)>| {
         let mut series: Vec<Series> = Vec::new();
         for entry in of_load(entries, "full") {
@@ -77,8 +90,8 @@ fn over_threads(document: &mut Document, bench: &str, entries: &[Entry]) {
         diagonal: None,
     });
     let longest = of_load(entries, "full").filter_map(|entry| entry.median_ns);
-    let y = axes::times("Time of an operation (median)", Scale::Log, longest.fold(0.0, f64::max));
-    let title = format!("{bench}: the time of an operation");
+    let title = format!("{bench}: {time}");
+    let y = axes::times(&format!("{time} (median)"), Scale::Log, longest.fold(0.0, f64::max));
     document.curves(&Lines { title, x: x(), y, series: lines(latency), diagonal: None });
 }
 

@@ -27,13 +27,17 @@ use clap::{Args, Subcommand};
 use consort::tune::Collective;
 use consort_bench::{
     harness::Pattern,
-    workloads::{counting::Workload, critical_sections::Subject, fork_join::ForkJoinProgram},
+    workloads::{
+        counting::Workload,
+        critical_sections::{Subject, situations::Situation},
+        fork_join::ForkJoinProgram,
+    },
 };
 use consort_console::refuse;
 
 use calls::{BarrierBench, CollectiveBench};
 use counting::CountingBench;
-use critical_sections::{ContainerBench, CounterBench};
+use critical_sections::{ContainerBench, CounterBench, LockBench};
 use fork_join::ForkJoinBench;
 use openshmem::OpenShmemBench;
 use point_to_point::PointToPointBench;
@@ -55,8 +59,7 @@ enum BenchSubject {
     Counting(CountingBench),
     Region(RegionBench),
     ForkJoin(ForkJoinBench),
-    /// Time a counter under each lock, next to parking_lot and std
-    Lock(CounterBench),
+    Lock(LockBench),
     /// Time a counter under each scheme of delegation and combining
     Delegate(CounterBench),
     /// Time a counter under all locks and schemes, next to fetch_add
@@ -82,7 +85,7 @@ impl Bench {
             BenchSubject::Counting(bench) => bench.run(),
             BenchSubject::Region(bench) => bench.run(),
             BenchSubject::ForkJoin(bench) => bench.run(),
-            BenchSubject::Lock(bench) => bench.run(Subject::Lock),
+            BenchSubject::Lock(bench) => bench.run(),
             BenchSubject::Delegate(bench) => bench.run(Subject::Delegate),
             BenchSubject::Counter(bench) => bench.run(Subject::Counter),
             BenchSubject::Container(bench) => bench.run(),
@@ -95,12 +98,13 @@ impl Bench {
 /// Rejects an unknown subcommand, and names the one that takes this word as its argument.
 fn refuse_subject(words: &[OsString]) -> Result<ExitCode> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    let takes: [(&str, bool); 5] = [
+    let takes: [(&str, bool); 6] = [
         ("collective", word.parse::<Collective>().is_ok()),
         ("point-to-point", Pattern::EVERY.iter().any(|one| one.name() == word)),
         ("counting", Workload::EVERY.iter().any(|one| one.name() == word)),
         ("fork-join", ForkJoinProgram::EVERY.iter().any(|one| one.name() == word)),
         ("container", critical_sections::CONTAINERS.iter().any(|kind| kind.name() == word)),
+        ("lock", Situation::EVERY.iter().any(|one| one.name() == word)),
     ];
     match takes.into_iter().find(|(_, takes)| *takes) {
         Some((subject, _)) => {

@@ -33,6 +33,7 @@ fn each_command_has_a_report_with_plots() {
         ),
         ("bench barrier --peers std --budget 0", "bars", "other libraries"),
         ("bench lock --threads 1,2 --budget 0", "lines", "Number of threads"),
+        ("bench lock wake-up --threads 2 --budget 0", "bars", "lock, wake-up"),
         ("sync advise --section 100 --threads 2 --budget 0", "bars", "Mutex&lt;T&gt;, the default"),
         ("topo --budget 0.000000001", "", "NUMA node"),
         (

@@ -1,8 +1,7 @@
 //! Libraries in C and C++: compiled here once, and loaded by the processes that use them.
 //!
 //! A library of regions has the function `fork_join_run`, and a library of barriers
-//! `fork_join_barrier` and `fork_join_wait`. A loaded library stays: threads of OpenMP run in it
-//! until the process ends.
+//! `fork_join_barrier` and `fork_join_wait`.
 #![expect(unsafe_code, reason = "the functions of a loaded library are unsafe to call")]
 
 use std::{
@@ -16,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use libloading::Library as LoadedLibrary;
 
 use super::threads::{ForkJoin, Part, ThreadPlacement};
-use crate::peers::{barriers::Barrier, commands::CompiledProgram};
+use crate::peers::{barriers::Barrier, commands::CompiledProgram, loading};
 
 /// The source of a library, and how it is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +81,12 @@ impl NativeLibrary {
     }
 }
 
-/// Loads a library for as long as the process lives.
+/// Loads the library of a placement.
 fn load(placement: &ThreadPlacement) -> Result<&'static LoadedLibrary> {
     let path = placement.compiled_library.as_ref().context("the library is not compiled")?;
     // SAFETY: the file was compiled from a source of this program; loading it runs only the
     // initialization of the libraries that it needs.
-    let loaded = unsafe { LoadedLibrary::new(path) };
-    let advice = "cannot load the library: a static `consort` cannot; build it from source";
-    Ok(Box::leak(Box::new(loaded.context(advice)?)))
+    unsafe { loading::load(path) }
 }
 
 type PartFn = unsafe extern "C" fn(*mut c_void, c_long, c_int);

@@ -58,10 +58,6 @@ pub(super) struct Setting<'s> {
 }
 
 impl Setting<'_> {
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Relaxed) // the flag publishes no other data
-    }
-
     /// Returns the core of each thread, and last that of the server; `None` if they outnumber the
     /// cores.
     fn cpus(&self) -> Option<Vec<CpuId>> {
@@ -86,10 +82,10 @@ pub(super) struct Block {
 /// The progress that one thread publishes while it works, on its own lines.
 #[derive(Default)]
 #[repr(align(128))]
-struct ThreadProgress(AtomicU64);
+pub(super) struct ThreadProgress(pub(super) AtomicU64);
 
 /// The operations of all threads up to some moment.
-struct OperationCounts {
+pub(super) struct OperationCounts {
     at: Instant,
     /// The processor time of all threads.
     used: Option<Duration>,
@@ -106,21 +102,32 @@ impl OperationCounts {
         }
     }
 
-    fn since(&self, before: &Self) -> Vec<u64> {
+    /// Returns the operations of each thread since `before`.
+    pub(super) fn since(&self, before: &Self) -> Vec<u64> {
         self.done.iter().zip(&before.done).map(|(now, before)| now - before).collect()
+    }
+
+    /// Returns the time since `before`.
+    pub(super) fn after(&self, before: &Self) -> Duration {
+        self.at.duration_since(before.at)
+    }
+
+    /// Returns the processor time of all threads since `before`.
+    pub(super) fn used_since(&self, before: &Self) -> Option<Duration> {
+        self.used.zip(before.used).map(|(now, before)| now.saturating_sub(before))
     }
 
     /// Returns whether `threads` threads had a processor each since `before`.
     fn counts(&self, before: &Self, threads: usize) -> bool {
-        let passed = self.at.duration_since(before.at).as_secs_f64();
-        let used = self.used.zip(before.used).map(|(now, before)| (now - before).as_secs_f64());
+        let passed = self.after(before).as_secs_f64();
+        let used = self.used_since(before).map(|used| used.as_secs_f64());
         used.is_none_or(|used| used >= (threads as f64 - MOST_LACKING) * passed)
     }
 }
 
 /// Returns the ratio of the most to the fewest operations. A thread without operations counts as
 /// having made one.
-fn fairness(done: &[u64]) -> f64 {
+pub(super) fn fairness(done: &[u64]) -> f64 {
     let (most, fewest) = (done.iter().max(), done.iter().min());
     most.zip(fewest).map_or(1.0, |(most, fewest)| *most as f64 / (*fewest).max(1) as f64)
 }
@@ -150,7 +157,7 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
         };
         let workers: Vec<_> = (0..setting.threads).map(spawn).collect();
         barrier.wait();
-        let looks = watch(&done, setting);
+        let looks = watch(&done, setting.length, WINDOW, setting.stop);
         is_over.store(true, Relaxed);
         let join = |worker: thread::ScopedJoinHandle<'_, Result<Vec<f64>>>| {
             worker.join().expect("a thread returns its errors")
@@ -190,16 +197,23 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
 /// Looks at the threads at the end of each window. It starts when each thread has made an
 /// operation, or after the length of a block, because it is not unfair that the system has not
 /// started a thread yet. A block without an operation continues until there is one.
-fn watch(done: &[ThreadProgress], setting: &Setting<'_>) -> Vec<OperationCounts> {
+pub(super) fn watch(
+    done: &[ThreadProgress],
+    length: Duration,
+    window: Duration,
+    stop: &AtomicBool,
+) -> Vec<OperationCounts> {
     let begun = Instant::now();
-    let goes_on = |begun: Instant| begun.elapsed() < setting.length && !setting.is_stopped();
+    // Relaxed: the flag publishes no other data.
+    let is_stopped = || stop.load(Relaxed);
+    let goes_on = |begun: Instant| begun.elapsed() < length && !is_stopped();
     while done.iter().any(|one| one.0.load(Relaxed) == 0) && goes_on(begun) {
         thread::sleep(WINDOW / 10);
     }
     let mut looks = vec![OperationCounts::at(done)];
     let begun = looks[0].at;
-    while goes_on(begun) || is_idle(&looks) && begun.elapsed() < PATIENCE && !setting.is_stopped() {
-        thread::sleep(WINDOW);
+    while goes_on(begun) || is_idle(&looks) && begun.elapsed() < PATIENCE && !is_stopped() {
+        thread::sleep(window.min(length.saturating_sub(begun.elapsed()).max(WINDOW)));
         looks.push(OperationCounts::at(done));
     }
     looks

@@ -7,7 +7,7 @@ use super::race::{Contended, Latency, Results, Uncontended};
 use crate::harness::hundredths;
 
 /// Rounds to four decimal places: rates and ratios may be far below 1.
-fn fourth(value: f64) -> f64 {
+pub(super) fn fourth(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
@@ -16,6 +16,10 @@ fn fourth(value: f64) -> f64 {
 pub struct Entry {
     /// The subject: lock, delegate, counter, stack or queue.
     pub bench: &'static str,
+    /// The situation in which threads use locks.
+    pub situation: Option<&'static str>,
+    /// The number of busy processes that ran meanwhile, in a situation.
+    pub busy_processes: Option<usize>,
     /// The lock or the scheme, or another library's lock.
     pub algorithm: &'static str,
     /// Whether it belongs to another library.
@@ -44,22 +48,33 @@ pub struct Entry {
     pub ci95_ratio: Option<(f64, f64)>,
     /// The ratio of the most to the fewest operations of a thread: the median over windows of 10 ms
     /// in which each thread had 90 % of a processor, or over blocks if threads outnumber the cores.
+    /// In a situation, windows last 100 ms, or a block if that is shorter.
     pub fairness: Option<f64>,
     /// The 90th percentile.
     pub fairness_p90: Option<f64>,
     /// The number of these windows or blocks.
     pub windows: Option<usize>,
+    /// The share of the operations that the busier half of the threads made, in a situation.
+    pub busier_half: Option<f64>,
+    /// The processor time of an operation, in a situation.
+    pub processor_ns: Option<f64>,
     /// The time of a block.
     pub block_ms: u64,
-    /// The median time of an operation.
+    /// The median time of an operation; of a wait, in a situation.
     pub median_ns: Option<f64>,
     /// Its confidence interval, if uncontended.
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
+    /// The 99.9th percentile, in a situation.
+    pub p999_ns: Option<f64>,
+    /// The longest wait, in a situation.
+    pub longest_ns: Option<f64>,
+    /// Why another library was not measured.
+    pub absent: Option<String>,
 }
 
-fn interval(summary: &Summary) -> Option<(f64, f64)> {
+pub(super) fn interval(summary: &Summary) -> Option<(f64, f64)> {
     (summary.count > 1).then(|| (fourth(summary.ci95.0), fourth(summary.ci95.1)))
 }
 

@@ -6,7 +6,8 @@
 //! 2. `row`: the rows of a table, each an object with its name;
 //! 3. `block`: threads that use one object for some time, and their numbers of operations;
 //! 4. `race`: blocks of all rows in turn; `figures`: the machine-readable results;
-//! 5. `table`: the readable results; `advice`: recommendations.
+//! 5. `table`: the readable results; `advice`: recommendations;
+//! 6. [`situations`]: locks in situations in which locks are known to fail.
 
 mod advice;
 mod block;
@@ -16,6 +17,7 @@ mod detached;
 mod figures;
 mod race;
 mod row;
+pub mod situations;
 mod table;
 
 pub use advice::{Sections, advise, increments_of, measure};

@@ -20,9 +20,9 @@ use super::{
 use crate::rng::Rng;
 
 /// The shortest and the longest time of a block.
-const BLOCK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
+pub(super) const BLOCK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// The number of rounds for which there should be time in a comparison of all rows.
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 /// The largest number of iterations between two operations at low load: some microseconds.
 const LOW_BETWEEN: u64 = 20_000;
 
@@ -102,7 +102,7 @@ pub(super) struct Fairness {
 }
 
 impl Fairness {
-    fn of(mut ratios: Vec<f64>) -> Option<Self> {
+    pub(super) fn of(mut ratios: Vec<f64>) -> Option<Self> {
         let count = ratios.len();
         let middle = (count > 0).then(|| median(&mut ratios))?; // sorts them
         Some(Self { median: middle, p90: ratios[(9 * count).div_ceil(10) - 1], count })

@@ -38,8 +38,10 @@ const WIDE: f64 = 30.0;
 const LONGEST_SECONDS: f64 = 3600.0;
 
 /// The keys that identify the call of a row.
-const IDENTITY: [&str; 16] = [
+const IDENTITY: [&str; 18] = [
     "bench",
+    "situation",
+    "busy_processes",
     "fabric",
     "pes",
     "team",
@@ -140,7 +142,11 @@ impl Measure {
 
     fn text(&self) -> String {
         let (value, _) = self.median;
-        if self.is_rate { format!("{value:.2} Mops/s") } else { units::time(value) }
+        match self.is_rate {
+            true if value < 0.01 => format!("{} ops/s", units::number(value * 1e6)),
+            true => format!("{value:.2} Mops/s"),
+            false => units::time(value),
+        }
     }
 
     /// Returns how many times as fast this is as the other.
@@ -195,7 +201,7 @@ impl Row {
         };
         let text = |key: &str| at(key).as_str().unwrap_or_default();
         let number = |key: &str| at(key).as_u64();
-        let mut words = text("bench").to_owned();
+        let mut words = [text("bench"), text("situation")].join(" ").trim_end().to_owned();
         words += &number("bytes").map_or(String::new(), |it| format!(" of {}", units::size(it)));
         let counts = [("pes", "PE"), ("threads", "thread")];
         let counts = counts.into_iter().filter_map(|(key, noun)| Some((number(key)?, noun)));

@@ -1,12 +1,18 @@
-//! `consort bench lock`, `delegate` and `counter`: a counter shared by many threads; and
-//! `consort bench container`: stacks and queues of many threads.
+//! `consort bench lock`, `delegate` and `counter`: a counter shared by many threads; `consort bench
+//! lock SITUATION`: locks in situations in which locks are known to fail; and `consort bench
+//! container`: stacks and queues of many threads.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     page::Page,
-    workloads::critical_sections::{Race, Subject, show},
+    peers::native_locks::LoadedLocks,
+    workloads::critical_sections::{
+        Race, Subject, show,
+        situations::{self, Situation},
+    },
 };
 use consort_console::{args, interrupt, output::progress::Progress};
 use consort_machine::topology::Topology;
@@ -20,9 +26,11 @@ const MOST_THREADS: usize = 1024;
 /// The largest number of increments of an operation.
 const MOST_INCREMENTS: usize = 1_000_000;
 
+/// The largest number of busy processes.
+const MOST_BUSY: usize = 1024;
+
 const COUNTER_EXAMPLES: &str = "\
 Examples:
-  consort bench lock --threads 2 --between 0    contended by two threads
   consort bench delegate --section 20           longer sections
   consort bench counter --threads 1,2           without and with contention";
 
@@ -42,8 +50,7 @@ pub(super) struct SectionOptions {
 
 /// The options of a counter in critical sections.
 #[derive(clap::Args)]
-#[command(after_help = COUNTER_EXAMPLES)]
-pub(super) struct CounterBench {
+struct CounterOptions {
     /// Increments per operation
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = args::counts(MOST_INCREMENTS))]
@@ -52,9 +59,101 @@ pub(super) struct CounterBench {
     options: SectionOptions,
 }
 
+/// A counter in critical sections.
+#[derive(clap::Args)]
+#[command(after_help = COUNTER_EXAMPLES)]
+pub(super) struct CounterBench {
+    #[command(flatten)]
+    counter: CounterOptions,
+}
+
 impl CounterBench {
     pub(super) fn run(&self, subject: Subject) -> Result<ExitCode> {
-        self.options.run(subject, self.section)
+        self.counter.options.run(subject, self.counter.section)
+    }
+}
+
+const LOCK_EXAMPLES: &str = "\
+Examples:
+  consort bench lock --threads 2 --between 0    a counter of two threads
+  consort bench lock short hog --threads 8      the best lock in each situation";
+
+/// Time locks, next to parking_lot, std and others
+#[derive(clap::Args)]
+#[command(after_help = LOCK_EXAMPLES)]
+// The help fits a screen without them.
+#[command(mut_arg("until_decided", |option| option.hide(true)))]
+#[command(mut_args(|option| {
+    let is_rare = ["csv", "compare", "fail_if_slower"].contains(&option.get_id().as_str());
+    option.hide_short_help(is_rare)
+}))]
+#[command(mut_arg("threads", |option| {
+    option.help("Threads [default: powers of 2; situations: 4 a core]")
+}))]
+pub(super) struct LockBench {
+    /// Situations, or all [default: only a counter]
+    #[arg(value_name = "SITUATION", value_parser = situation(),
+        conflicts_with_all = ["section", "between"])]
+    situations: Vec<Situations>,
+    /// Run N busy processes meanwhile
+    #[arg(long, value_name = "N", value_parser = args::counts(MOST_BUSY), requires = "situations")]
+    busy: Option<usize>,
+    /// Show all locks of each situation
+    #[arg(long, requires = "situations")]
+    verbose: bool,
+    #[command(flatten)]
+    counter: CounterOptions,
+}
+
+/// One situation, or all.
+type Situations = Vec<Situation>;
+
+/// The name of all situations.
+const ALL: &str = "all";
+
+/// Reads the name of a situation, or of all.
+fn situation() -> impl TypedValueParser<Value = Situations> {
+    let value = |it: Situation| PossibleValue::new(it.name()).help(it.about());
+    let all = PossibleValue::new(ALL).help("each of them");
+    PossibleValuesParser::new(Situation::EVERY.map(value).into_iter().chain([all])).map(|name| {
+        Situation::EVERY.into_iter().filter(|it| name == ALL || name == it.name()).collect()
+    })
+}
+
+impl LockBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let CounterOptions { section, options } = &self.counter;
+        let situations = self.situations.concat();
+        if situations.is_empty() {
+            return options.run(Subject::Lock, *section);
+        }
+        options.output.run(u32::MAX, |presenter| {
+            let (stop, begun) = (&*presenter.measurement.stop, Instant::now());
+            let load = |library: LoadedLocks| Some((library, library.load(stop).err()?));
+            let absent: Vec<(LoadedLocks, Error)> =
+                LoadedLocks::EVERY.into_iter().filter_map(load).collect();
+            let progress = Progress::new(Subject::Lock.name());
+            let race = situations::Race {
+                situations: &situations,
+                threads: &options.threads,
+                busy: self.busy.unwrap_or(0),
+                absent: &absent,
+                budget: presenter.budget.saturating_sub(begun.elapsed()),
+                stop,
+            };
+            let results = race.run(|share| progress.show(share))?;
+            drop(progress);
+            interrupt::ensure_measured(!results.is_empty(), stop)?;
+            let mut page = Page::default();
+            if self.verbose || results.is_single() {
+                situations::show_all(&mut page, &results);
+            }
+            if !results.is_single() {
+                situations::show_best(&mut page, &results);
+            }
+            presenter.show_entries(&results.entries(), &page)?;
+            Ok("each lock needs at least two blocks of 20 ms in each situation".to_owned())
+        })
     }
 }
 

@@ -7,8 +7,10 @@ use serde_json::Value;
 use super::{consort, keys, objects, stdout};
 use consort_sandbox::commands::says;
 
-const ENTRY: [&str; 21] = [
+const ENTRY: [&str; 28] = [
     "bench",
+    "situation",
+    "busy_processes",
     "algorithm",
     "is_peer",
     "load",
@@ -24,10 +26,15 @@ const ENTRY: [&str; 21] = [
     "fairness",
     "fairness_p90",
     "windows",
+    "busier_half",
+    "processor_ns",
     "block_ms",
     "median_ns",
     "ci95_ns",
     "p99_ns",
+    "p999_ns",
+    "longest_ns",
+    "absent",
     "context",
 ];
 
@@ -96,6 +103,96 @@ fn critical_sections_are_timed_with_peers() {
     }
 }
 
+const SITUATIONS: [&str; 13] = [
+    "ramp",
+    "short",
+    "two-lines",
+    "long",
+    "burst",
+    "hog",
+    "zipf",
+    "read-99",
+    "read-90",
+    "read-50",
+    "ping-pong",
+    "queue",
+    "wake-up",
+];
+
+#[test]
+fn help_lists_the_situations_and_what_they_are() {
+    let help = stdout("bench lock --help");
+    let (_, values) = help.split_once("Possible values:").expect("the situations");
+    for situation in SITUATIONS.iter().chain(&["all"]) {
+        assert!(values.contains(&format!("- {situation}:")), "{situation}: {help}");
+    }
+}
+
+/// Returns whether an object has the figures of a situation, or the reason why it has none.
+fn is_of_a_situation(entry: &Value) -> bool {
+    let is_time = |key: &str| entry[key].as_f64() >= Some(1.0);
+    let times = ["median_ns", "p99_ns", "p999_ns", "longest_ns"];
+    let half = entry["busier_half"].as_f64().unwrap_or_default();
+    match entry["absent"].as_str() {
+        Some(why) => !why.is_empty() && entry["mops"].is_null() && entry["is_peer"] == true,
+        None => {
+            times.into_iter().all(is_time)
+                && entry["mops"].as_f64() > Some(0.0)
+                && entry["ratio"].as_f64() > Some(0.0)
+                && (0.49..=1.0).contains(&half)
+        }
+    }
+}
+
+#[test]
+fn locks_are_timed_in_every_situation() {
+    let all = "bench lock all --threads 3 --budget 0";
+    let entries = objects(&format!("{all} --json"));
+    for entry in &entries {
+        assert_eq!(keys(entry), BTreeSet::from(ENTRY));
+        assert!(is_of_a_situation(entry), "{entry}");
+        assert!(entry["threads"] == 3 && entry["busy_processes"] == 0, "{entry}");
+    }
+    for (situation, peers) in SITUATIONS.into_iter().zip([&[9; 7][..], &[7; 3], &[6; 3]].concat()) {
+        let of = entries.iter().filter(|entry| entry["situation"] == situation);
+        let names: Vec<&str> = of.clone().filter_map(|entry| entry["algorithm"].as_str()).collect();
+        for peer in ["parking_lot", "std", "usync", "pthread", "nsync", "absl::Mutex"] {
+            assert!(names.contains(&peer), "{situation}: {names:?}");
+        }
+        assert_eq!(of.filter(|entry| entry["is_peer"] == true).count(), peers, "{situation}");
+    }
+}
+
+#[test]
+fn several_situations_have_a_line_each_and_one_has_all_locks() {
+    let several = stdout("bench lock long ping-pong --threads 2,3 --budget 0");
+    let line = |page: &str, word: &str| page.lines().filter(|it| it.contains(word)).count();
+    assert_eq!((line(&several, "long  "), line(&several, "ping-pong  ")), (2, 2), "{several}");
+    assert!(says(&several, "Default: the rate of consort_sync's default lock"), "{several}");
+    assert!(!several.contains("p99.9"), "{several}");
+    let one = stdout("bench lock read-90 --threads 3 --busy 1 --budget 0");
+    assert!(says(&one, "read-90, 3 threads, next to a busy process: 90 reads to 10 writes"));
+    for column in ["ops/s", "half", "CPU/op", "p50", "p99", "p99.9", "longest", "RwLock", "std"] {
+        assert!(one.contains(column), "{column}: {one}");
+    }
+    let verbose = stdout("bench lock queue wake-up --verbose --threads 2 --budget 0");
+    assert!(verbose.contains("p99.9") && says(&verbose, "Default: the rate"), "{verbose}");
+    for page in [several, one, verbose] {
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+}
+
+#[test]
+fn a_library_that_is_not_installed_is_skipped_with_its_reason() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args("bench lock wake-up --threads 2 --budget 0".split(' ')).env("PATH", "");
+    let output = command.output().expect("it starts");
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{page}");
+    let why = "not measured: nsync: no gcc in PATH: on Debian, install gcc and libnsync-dev";
+    assert!(says(&page, why) && says(&page, "not measured: absl::Mutex: no g++"), "{page}");
+}
+
 #[test]
 fn counter_runs_under_all_locks_and_schemes() {
     let figures = objects("bench counter --threads 2 --between 0 --budget 0 --json");
@@ -155,6 +252,13 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         ("bench lock --between -1", "-1 is not in"),
         ("bench lock --budget -1", "use a number of seconds"),
         ("bench container stack --section 2", "unexpected argument '--section'"),
+        ("bench lock tall", "[possible values: ramp, short, two-lines, long, burst,"),
+        ("bench lock short --threads 0", "from 1 to 1024"),
+        ("bench lock short --busy 0", "from 1 to 1024"),
+        ("bench lock short --between 0", "cannot be used with '--between <N>'"),
+        ("bench lock --section 2 hog", "cannot be used with '--section <N>'"),
+        ("bench lock --busy 1", "[SITUATION]"),
+        ("bench hog", "use `consort bench lock hog`"),
     ] {
         let output = consort(line);
         let complaint = String::from_utf8_lossy(&output.stderr);

@@ -79,6 +79,22 @@ fn more_operations_a_second_are_faster() {
 }
 
 #[test]
+fn a_lock_is_compared_in_the_same_situation() {
+    let entry = |situation: &str, busy: u64, mops: f64| {
+        json!({
+            "bench": "lock", "situation": situation, "busy_processes": busy, "algorithm": "Mcs",
+            "load": "full", "threads": 8, "mops": mops, "median_ns": 5.0,
+            "context": {"version": env!("CARGO_PKG_VERSION")},
+        })
+    };
+    let old = old(&[entry("long", 0, 0.002), entry("long", 1, 0.001), entry("short", 0, 20.0)]);
+    let compared = old.compared(&[entry("long", 0, 0.001), entry("hog", 0, 1.0)], "", false);
+    assert_eq!(compared.lines[0][..3], ["lock long, 8 threads: Mcs", "2000 ops/s", "1000 ops/s"]);
+    assert_eq!(compared.without[0], "new alone: lock hog, 8 threads: Mcs");
+    assert_eq!(compared.without.len(), 3, "{:?}", compared.without);
+}
+
+#[test]
 fn rows_without_a_partner_are_named() {
     let old = old(&[row("flat", 100.0, 1.0), row("chain", 100.0, 1.0)]);
     let compared = old.compared(&[row("flat", 100.0, 1.0), row("knomial", 9.0, 1.0)], "m", false);

@@ -5,17 +5,21 @@ use std::{
     time::Instant,
 };
 
+use crate::peers::native_locks::{Abseil, NativeCondvar, NativeMutex, Nsync, Pthread};
+
+type NativeShared<L> = lock_api::Mutex<NativeMutex<L>, Shared>;
+
 /// The data that two sides share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(super) struct Shared {
     /// The number of items, or the side whose turn it is.
-    pub(crate) items: usize,
+    pub(super) items: usize,
     /// When an item was added.
-    pub(crate) added: Option<Instant>,
+    pub(super) added: Option<Instant>,
 }
 
 /// A mutex with a condition variable for each of two sides.
-pub(crate) trait Monitor: Default + Sync {
+pub(super) trait Monitor: Default + Sync {
     /// Waits until the data is `ready` or `is_over`, passes it to `change`, and notifies a thread
     /// of the other side.
     fn act(
@@ -35,7 +39,7 @@ macro_rules! monitors {
     ($($name:ident: $mutex:ty, $condvar:ty, |$it:ident| $lock:expr,
        |$wakes:ident, $data:ident| $wait:expr;)*) => {
         $(#[derive(Default)]
-        pub(crate) struct $name($mutex, [$condvar; 2]);
+        pub(super) struct $name($mutex, [$condvar; 2]);
 
         impl Monitor for $name {
             fn act(
@@ -77,5 +81,11 @@ monitors! {
     Usync: usync::Mutex<Shared>, usync::Condvar, |it| it.lock(),
         |wakes, data| wakes.wait(&mut data);
     Ours: consort_sync::Mutex<Shared>, consort_sync::Condvar, |it| it.lock(),
+        |wakes, data| wakes.wait(&mut data);
+    OfPthread: NativeShared<Pthread>, NativeCondvar<Pthread>, |it| it.lock(),
+        |wakes, data| wakes.wait(&mut data);
+    OfNsync: NativeShared<Nsync>, NativeCondvar<Nsync>, |it| it.lock(),
+        |wakes, data| wakes.wait(&mut data);
+    OfAbseil: NativeShared<Abseil>, NativeCondvar<Abseil>, |it| it.lock(),
         |wakes, data| wakes.wait(&mut data);
 }

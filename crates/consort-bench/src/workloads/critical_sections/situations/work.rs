@@ -1,59 +1,61 @@
-//! The scenarios, and the locks that each compares.
+//! The work of threads in each situation, for any lock.
 
 use std::{
     array,
     hint::{black_box, spin_loop},
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 
-use consort_fabric::splitmix64;
-use consort_sync::locks::{Clh, Cna, Hapax, Mcs, TestAndSet, Ticket};
-
-use crate::{
-    block::{Block, Setting, block},
-    locks::{Data, Lock, Ours as OurLock, Pthread, ReadWriteLock, Served},
-    monitors::{self, Monitor},
+use super::{
+    locks::{Data, Lock, ReadWriteLock},
+    monitors::{Monitor, Shared},
     waits::Timer,
 };
+use crate::rng::Rng;
 
 /// The state of a thread between its operations.
-pub(crate) struct Worker {
-    pub(crate) thread: usize,
-    pub(crate) done: u64,
-    pub(crate) random: u64,
-    pub(crate) timer: Timer,
+pub(super) struct Worker {
+    pub(super) thread: usize,
+    pub(super) done: u64,
+    pub(super) rng: Rng,
+    pub(super) timer: Timer,
 }
 
-impl Worker {
-    fn below(&mut self, end: u64) -> u64 {
-        splitmix64(&mut self.random) % end
-    }
-}
-
-/// A situation in which threads use locks.
-pub(crate) trait Situation: Sync {
-    fn new(threads: usize) -> Self;
+/// The operations of threads on locks that they share.
+pub(super) trait Work: Sync {
+    fn new(threads: usize) -> Self
+    where
+        Self: Sized;
     /// Performs an operation, and times its wait. Returns early once the block is over.
     fn operate(&self, worker: &mut Worker, is_over: &AtomicBool);
-    /// Ends all waits of a block.
+    /// Ends the block, and all waits in it.
     fn end(&self, is_over: &AtomicBool) {
         is_over.store(true, Relaxed);
     }
 }
 
-/// A lock that a scenario measures.
-pub(crate) struct Row {
-    pub(crate) name: &'static str,
-    pub(crate) block: fn(usize, Setting) -> Block,
+/// [`Work`] as an object, so that only the loop of a thread is compiled for each lock.
+pub(super) trait WorkLoop: Sync {
+    /// Performs operations until the block is over, and shows their number.
+    fn work(&self, worker: &mut Worker, shown: &AtomicU64, is_over: &AtomicBool);
+    /// Ends the block, and all waits in it.
+    fn end(&self, is_over: &AtomicBool);
 }
 
-/// A scenario with its rows.
-pub(crate) struct Scenario {
-    pub(crate) name: &'static str,
-    pub(crate) what: &'static str,
-    pub(crate) rows: &'static [Row],
+impl<W: Work> WorkLoop for W {
+    fn work(&self, worker: &mut Worker, shown: &AtomicU64, is_over: &AtomicBool) {
+        while !is_over.load(Relaxed) {
+            self.operate(worker, is_over);
+            worker.done += 1;
+            shown.store(worker.done, Relaxed);
+        }
+    }
+
+    fn end(&self, is_over: &AtomicBool) {
+        Work::end(self, is_over);
+    }
 }
 
 /// The time of a long section.
@@ -96,9 +98,9 @@ fn long_section<L: Lock>(lock: &L, worker: &mut Worker) {
 }
 
 /// A section of a few instructions, again and again.
-struct Short<L>(L);
+pub(super) struct Short<L>(L);
 
-impl<L: Lock> Situation for Short<L> {
+impl<L: Lock> Work for Short<L> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
@@ -110,9 +112,9 @@ impl<L: Lock> Situation for Short<L> {
 }
 
 /// A section that touches two lines, and 100 cycles between two sections.
-struct TwoLines<L>(L);
+pub(super) struct TwoLines<L>(L);
 
-impl<L: Lock> Situation for TwoLines<L> {
+impl<L: Lock> Work for TwoLines<L> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
@@ -133,9 +135,9 @@ impl<L: Lock> Situation for TwoLines<L> {
 }
 
 /// Sections of 500 us.
-struct Long<L>(L);
+pub(super) struct Long<L>(L);
 
-impl<L: Lock> Situation for Long<L> {
+impl<L: Lock> Work for Long<L> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
@@ -146,9 +148,9 @@ impl<L: Lock> Situation for Long<L> {
 }
 
 /// Bursts of short sections, with a sleep between two bursts.
-struct Bursts<L>(L);
+pub(super) struct Bursts<L>(L);
 
-impl<L: Lock> Situation for Bursts<L> {
+impl<L: Lock> Work for Bursts<L> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
@@ -162,9 +164,9 @@ impl<L: Lock> Situation for Bursts<L> {
 }
 
 /// Thread 0 makes long sections, the others short ones.
-struct Hog<L>(L);
+pub(super) struct Hog<L>(L);
 
-impl<L: Lock> Situation for Hog<L> {
+impl<L: Lock> Work for Hog<L> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
@@ -179,13 +181,13 @@ impl<L: Lock> Situation for Hog<L> {
 }
 
 /// 100 locks, chosen by a Zipf distribution (exponent 1) whose most popular lock changes.
-struct Many<L> {
+pub(super) struct Zipf<L> {
     locks: [L; LOCKS],
     /// The cumulated weights of the ranks.
     weights: [u64; LOCKS],
 }
 
-impl<L: Lock> Situation for Many<L> {
+impl<L: Lock> Work for Zipf<L> {
     fn new(_: usize) -> Self {
         let mut sum = 0;
         let weights = array::from_fn(|rank| {
@@ -196,7 +198,7 @@ impl<L: Lock> Situation for Many<L> {
     }
 
     fn operate(&self, worker: &mut Worker, _: &AtomicBool) {
-        let drawn = worker.below(self.weights[LOCKS - 1]);
+        let drawn = worker.rng.below(self.weights[LOCKS - 1]);
         let rank = self.weights.partition_point(|weight| *weight <= drawn);
         let shift = usize::try_from(worker.done / SHIFT).unwrap_or(0);
         increment(&self.locks[(rank + shift) % LOCKS], worker);
@@ -204,16 +206,16 @@ impl<L: Lock> Situation for Many<L> {
 }
 
 /// A reader-writer lock of which `WRITES` in 100 operations are writes.
-struct ReadWrite<L, const WRITES: u64>(L);
+pub(super) struct ReadWrite<L, const WRITES: u64>(L);
 
-impl<L: ReadWriteLock, const WRITES: u64> Situation for ReadWrite<L, WRITES> {
+impl<L: ReadWriteLock, const WRITES: u64> Work for ReadWrite<L, WRITES> {
     fn new(_: usize) -> Self {
         Self(L::default())
     }
 
     #[inline(always)]
     fn operate(&self, worker: &mut Worker, _: &AtomicBool) {
-        let is_write = worker.below(100) < WRITES;
+        let is_write = worker.rng.below(100) < WRITES;
         let begun = worker.timer.begin();
         let timer = &mut worker.timer;
         if is_write {
@@ -232,9 +234,9 @@ impl<L: ReadWriteLock, const WRITES: u64> Situation for ReadWrite<L, WRITES> {
 }
 
 /// Pairs of threads that wake each other by condition variables.
-struct PingPong<M>(Vec<M>);
+pub(super) struct PingPong<M>(Vec<M>);
 
-impl<M: Monitor> Situation for PingPong<M> {
+impl<M: Monitor> Work for PingPong<M> {
     fn new(threads: usize) -> Self {
         Self((0..threads.div_ceil(2)).map(|_| M::default()).collect())
     }
@@ -260,9 +262,9 @@ impl<M: Monitor> Situation for PingPong<M> {
 }
 
 /// A queue with room for few items: even threads add, odd ones remove.
-struct Bounded<M>(M);
+pub(super) struct BoundedQueue<M>(M);
 
-impl<M: Monitor> Situation for Bounded<M> {
+impl<M: Monitor> Work for BoundedQueue<M> {
     fn new(_: usize) -> Self {
         Self(M::default())
     }
@@ -292,9 +294,9 @@ impl<M: Monitor> Situation for Bounded<M> {
 
 /// Pairs: one thread sleeps for a millisecond and notifies, the other one wakes. The wait is the
 /// time from the notification until the other thread has the data.
-struct WakeUp<M>(Vec<M>);
+pub(super) struct WakeUp<M>(Vec<M>);
 
-impl<M: Monitor> Situation for WakeUp<M> {
+impl<M: Monitor> Work for WakeUp<M> {
     fn new(threads: usize) -> Self {
         Self((0..threads.div_ceil(2)).map(|_| M::default()).collect())
     }
@@ -303,13 +305,13 @@ impl<M: Monitor> Situation for WakeUp<M> {
         let monitor = &self.0[worker.thread / 2];
         if worker.thread.is_multiple_of(2) {
             thread::sleep(Duration::from_millis(1));
-            let add = |shared: &mut monitors::Shared| {
+            let add = |shared: &mut Shared| {
                 (shared.items, shared.added) = (1, Some(Instant::now()));
             };
             monitor.act(0, is_over, |shared| shared.items == 0, add);
         } else {
             let mut added = None;
-            let remove = |shared: &mut monitors::Shared| {
+            let remove = |shared: &mut Shared| {
                 (shared.items, added) = (0, shared.added.take());
             };
             monitor.act(1, is_over, |shared| shared.items == 1, remove);
@@ -322,95 +324,3 @@ impl<M: Monitor> Situation for WakeUp<M> {
         self.0.iter().for_each(|monitor| monitor.end(is_over));
     }
 }
-
-const fn row<S: Situation>(name: &'static str) -> Row {
-    Row { name, block: block::<S> }
-}
-
-macro_rules! of_mutexes {
-    ($situation:ident) => {
-        &[
-            row::<$situation<consort_sync::Mutex<Data>>>("Handoff, default"),
-            row::<$situation<OurLock<TestAndSet>>>("TestAndSet"),
-            row::<$situation<OurLock<Ticket>>>("Ticket"),
-            row::<$situation<OurLock<Mcs>>>("Mcs"),
-            row::<$situation<OurLock<Clh>>>("Clh"),
-            row::<$situation<OurLock<Cna>>>("Cna"),
-            row::<$situation<OurLock<Hapax>>>("Hapax"),
-            row::<$situation<Served>>("Server, default"),
-            row::<$situation<parking_lot::Mutex<Data>>>("parking_lot"),
-            row::<$situation<parking_lot::FairMutex<Data>>>("parking_lot Fair"),
-            row::<$situation<std::sync::Mutex<Data>>>("std"),
-            row::<$situation<usync::Mutex<Data>>>("usync"),
-            row::<$situation<spin::Mutex<Data>>>("spin"),
-            row::<$situation<mcslock::raw::yields::Mutex<Data>>>("mcslock"),
-            row::<$situation<Pthread>>("pthread_mutex"),
-        ]
-    };
-}
-
-macro_rules! of_read_write_locks {
-    ($writes:literal) => {
-        &[
-            row::<ReadWrite<consort_sync::RwLock<Data>, $writes>>("consort_sync"),
-            row::<ReadWrite<parking_lot::RwLock<Data>, $writes>>("parking_lot"),
-            row::<ReadWrite<std::sync::RwLock<Data>, $writes>>("std"),
-            row::<ReadWrite<usync::RwLock<Data>, $writes>>("usync"),
-            row::<ReadWrite<spin::RwLock<Data>, $writes>>("spin"),
-        ]
-    };
-}
-
-macro_rules! of_monitors {
-    ($situation:ident) => {
-        &[
-            row::<$situation<monitors::Ours>>("consort_sync"),
-            row::<$situation<monitors::ParkingLot>>("parking_lot"),
-            row::<$situation<monitors::Std>>("std"),
-            row::<$situation<monitors::Usync>>("usync"),
-        ]
-    };
-}
-
-pub(crate) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "short", what: "sections of a few instructions", rows: of_mutexes!(Short) },
-    Scenario {
-        name: "two-lines",
-        what: "sections on two lines, 100 cycles between them",
-        rows: of_mutexes!(TwoLines),
-    },
-    Scenario { name: "long", what: "sections of 500 us", rows: of_mutexes!(Long) },
-    Scenario {
-        name: "bursts",
-        what: "1000 short sections, then a sleep of 1 ms",
-        rows: of_mutexes!(Bursts),
-    },
-    Scenario {
-        name: "hog",
-        what: "one thread makes sections of 500 us, the others short ones",
-        rows: of_mutexes!(Hog),
-    },
-    Scenario {
-        name: "many",
-        what: "100 locks by a Zipf distribution whose most popular lock changes",
-        rows: of_mutexes!(Many),
-    },
-    Scenario { name: "read-99", what: "99 reads to a write", rows: of_read_write_locks!(1) },
-    Scenario { name: "read-90", what: "90 reads to 10 writes", rows: of_read_write_locks!(10) },
-    Scenario { name: "read-50", what: "as many reads as writes", rows: of_read_write_locks!(50) },
-    Scenario {
-        name: "ping-pong",
-        what: "pairs of threads wake each other by condition variables",
-        rows: of_monitors!(PingPong),
-    },
-    Scenario {
-        name: "bounded",
-        what: "a queue with room for 16 items, by condition variables",
-        rows: of_monitors!(Bounded),
-    },
-    Scenario {
-        name: "wake-up",
-        what: "from a notification to the thread that slept",
-        rows: of_monitors!(WakeUp),
-    },
-];

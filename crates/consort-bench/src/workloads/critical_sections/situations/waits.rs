@@ -7,7 +7,7 @@ const PARTS: u64 = 32;
 
 /// Waits by length.
 #[derive(Clone, Debug)]
-pub(crate) struct Waits {
+pub(super) struct Waits {
     counts: Vec<u64>,
     longest_ns: u64,
 }
@@ -46,12 +46,12 @@ impl Waits {
         self.longest_ns = self.longest_ns.max(ns);
     }
 
-    pub(crate) fn add_all(&mut self, others: &Self) {
+    pub(super) fn add_all(&mut self, others: &Self) {
         self.counts.iter_mut().zip(&others.counts).for_each(|(count, other)| *count += other);
         self.longest_ns = self.longest_ns.max(others.longest_ns);
     }
 
-    pub(crate) const fn longest_ns(&self) -> u64 {
+    pub(super) const fn longest_ns(&self) -> u64 {
         self.longest_ns
     }
 
@@ -63,7 +63,7 @@ impl Waits {
         clippy::cast_precision_loss,
         reason = "a share of a count"
     )]
-    pub(crate) fn quantile_ns(&self, share: f64) -> u64 {
+    pub(super) fn quantile_ns(&self, share: f64) -> u64 {
         let all: u64 = self.counts.iter().sum();
         let mut left = (all as f64 * share).ceil().max(1.0) as u64;
         for (range, &count) in self.counts.iter().enumerate() {
@@ -78,25 +78,25 @@ impl Waits {
 
 /// Times waits, if it is switched on.
 #[derive(Debug, Default)]
-pub(crate) struct Timer {
+pub(super) struct Timer {
     is_on: bool,
-    pub(crate) waits: Waits,
+    pub(super) waits: Waits,
 }
 
 impl Timer {
-    pub(crate) fn new(is_on: bool) -> Self {
+    pub(super) fn new(is_on: bool) -> Self {
         Self { is_on, waits: Waits::default() }
     }
 
     /// Begins a wait.
     #[inline(always)]
-    pub(crate) fn begin(&self) -> Option<Instant> {
+    pub(super) fn begin(&self) -> Option<Instant> {
         self.is_on.then(Instant::now)
     }
 
     /// Ends a wait.
     #[inline(always)]
-    pub(crate) fn end(&mut self, begun: Option<Instant>) {
+    pub(super) fn end(&mut self, begun: Option<Instant>) {
         if let Some(begun) = begun {
             self.waits.add(begun.elapsed());
         }

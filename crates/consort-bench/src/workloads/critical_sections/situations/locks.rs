@@ -1,30 +1,28 @@
 //! Mutexes and reader-writer locks of several libraries under one interface.
 
-#![expect(unsafe_code, reason = "calls the C library's mutex")]
-
-use std::cell::UnsafeCell;
-
 use consort_sync::locks::{Clh, Cna, Hapax, Mcs, TestAndSet, Ticket};
+
+use crate::peers::native_locks::{Abseil, NativeMutex, NativeRwLock, Nsync, Pthread};
 
 /// The data of a lock: two numbers on two cache lines.
 #[derive(Debug, Default)]
-pub(crate) struct Data {
-    pub(crate) first: Apart,
-    pub(crate) second: Apart,
+pub(super) struct Data {
+    pub(super) first: Apart,
+    pub(super) second: Apart,
 }
 
 /// A number on its own pair of lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Apart(pub(crate) u64);
+pub(super) struct Apart(pub(super) u64);
 
 /// Data that one thread at a time uses.
-pub(crate) trait Lock: Default + Sync {
+pub(super) trait Lock: Default + Sync {
     fn with<R: Send>(&self, section: impl FnOnce(&mut Data) -> R + Send) -> R;
 }
 
 /// Data that one thread changes, or many read.
-pub(crate) trait ReadWriteLock: Default + Sync {
+pub(super) trait ReadWriteLock: Default + Sync {
     fn read<R>(&self, section: impl FnOnce(&Data) -> R) -> R;
     fn write<R>(&self, section: impl FnOnce(&mut Data) -> R) -> R;
 }
@@ -43,29 +41,33 @@ macro_rules! locks {
     };
 }
 
-/// One of this crate's mutexes.
-#[derive(Default)]
-pub(crate) struct Ours<R: consort_sync::locks::RawLock>(
-    lock_api::Mutex<consort_sync::Raw<R>, Data>,
-);
+/// A mutex of `consort_sync`.
+pub(super) type Ours<R> = lock_api::Mutex<consort_sync::Raw<R>, Data>;
+/// A mutex of a library in C or C++.
+pub(super) type Native<L> = lock_api::Mutex<NativeMutex<L>, Data>;
+/// A reader-writer lock of a library in C or C++.
+pub(super) type NativeReadWrite<L> = lock_api::RwLock<NativeRwLock<L>, Data>;
 
 locks! {
     consort_sync::Mutex<Data>: |it| it.lock();
-    Ours<TestAndSet>: |it| it.0.lock();
-    Ours<Ticket>: |it| it.0.lock();
-    Ours<Mcs>: |it| it.0.lock();
-    Ours<Clh>: |it| it.0.lock();
-    Ours<Cna>: |it| it.0.lock();
-    Ours<Hapax>: |it| it.0.lock();
+    Ours<TestAndSet>: |it| it.lock();
+    Ours<Ticket>: |it| it.lock();
+    Ours<Mcs>: |it| it.lock();
+    Ours<Clh>: |it| it.lock();
+    Ours<Cna>: |it| it.lock();
+    Ours<Hapax>: |it| it.lock();
     parking_lot::Mutex<Data>: |it| it.lock();
     parking_lot::FairMutex<Data>: |it| it.lock();
     std::sync::Mutex<Data>: |it| it.lock().expect(POISONED);
     usync::Mutex<Data>: |it| it.lock();
     spin::Mutex<Data>: |it| it.lock();
+    Native<Pthread>: |it| it.lock();
+    Native<Nsync>: |it| it.lock();
+    Native<Abseil>: |it| it.lock();
 }
 
-/// The server of this crate that falls back to a lock.
-pub(crate) struct Served(consort_sync::Server<Data>);
+/// The default server of `consort_sync`, which falls back to a lock.
+pub(super) struct Served(consort_sync::Server<Data>);
 
 impl Default for Served {
     fn default() -> Self {
@@ -84,32 +86,6 @@ impl Lock for mcslock::raw::yields::Mutex<Data> {
     #[inline(always)]
     fn with<R: Send>(&self, section: impl FnOnce(&mut Data) -> R + Send) -> R {
         self.lock_then(section)
-    }
-}
-
-/// The mutex of the C library, with default attributes.
-pub(crate) struct Pthread(Box<UnsafeCell<libc::pthread_mutex_t>>, UnsafeCell<Data>);
-
-// SAFETY: the mutex may be used by any thread, and the data only by its holder.
-unsafe impl Sync for Pthread {}
-
-impl Default for Pthread {
-    fn default() -> Self {
-        Self(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)), UnsafeCell::default())
-    }
-}
-
-impl Lock for Pthread {
-    #[inline(always)]
-    fn with<R: Send>(&self, section: impl FnOnce(&mut Data) -> R + Send) -> R {
-        // SAFETY: the mutex is initialized, and boxed, so it does not move.
-        let error = unsafe { libc::pthread_mutex_lock(self.0.get()) };
-        assert_eq!(error, 0, "the thread does not hold the mutex yet");
-        // SAFETY: this thread holds the mutex.
-        let result = section(unsafe { &mut *self.1.get() });
-        // SAFETY: this thread has locked the mutex.
-        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
-        result
     }
 }
 
@@ -137,4 +113,7 @@ read_write_locks! {
     std::sync::RwLock<Data>: |it| it.read().expect(POISONED), it.write().expect(POISONED);
     usync::RwLock<Data>: |it| it.read(), it.write();
     spin::RwLock<Data>: |it| it.read(), it.write();
+    NativeReadWrite<Pthread>: |it| it.read(), it.write();
+    NativeReadWrite<Nsync>: |it| it.read(), it.write();
+    NativeReadWrite<Abseil>: |it| it.read(), it.write();
 }
