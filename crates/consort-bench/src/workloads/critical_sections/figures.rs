@@ -16,10 +16,6 @@ pub(super) fn fourth(value: f64) -> f64 {
 pub struct Entry {
     /// The subject: lock, delegate, counter, stack or queue.
     pub bench: &'static str,
-    /// The situation in which threads use locks.
-    pub situation: Option<&'static str>,
-    /// The number of busy processes that ran meanwhile, in a situation.
-    pub busy_processes: Option<usize>,
     /// The lock or the scheme, or another library's lock.
     pub algorithm: &'static str,
     /// Whether it belongs to another library.
@@ -66,6 +62,10 @@ pub struct Entry {
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
+    /// The situation in which threads use locks.
+    pub situation: Option<&'static str>,
+    /// The number of busy processes that ran meanwhile, in a situation.
+    pub busy_processes: Option<usize>,
     /// The 99.9th percentile, in a situation.
     pub p999_ns: Option<f64>,
     /// The longest wait, in a situation.

@@ -49,7 +49,7 @@ impl Measured {
             launches: Some(self.mops.count),
             mops: Some(sixth(self.mops.median)),
             ci95_mops: (self.mops.count > 1).then(|| (sixth(low), sixth(high))),
-            ratio: self.ratio.as_ref().map(|ratio| fourth(ratio.median)),
+            ratio: self.ratio.as_ref().map(|ratio| sixth(ratio.median)),
             ci95_ratio: self.ratio.as_ref().and_then(interval),
             fairness: self.fairness.map(|fairness| hundredths(fairness.median)),
             fairness_p90: self.fairness.map(|fairness| hundredths(fairness.p90)),
