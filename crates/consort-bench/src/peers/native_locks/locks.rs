@@ -24,7 +24,9 @@ struct Memory(UnsafeCell<[u64; BYTES / 8]>);
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    const ZEROS: Self = Self(UnsafeCell::new([0; BYTES / 8]));
+    const fn zeros() -> Self {
+        Self(UnsafeCell::new([0; BYTES / 8]))
+    }
 
     #[inline(always)]
     const fn address(&self) -> *mut c_void {
@@ -49,7 +51,7 @@ macro_rules! call {
 
 // SAFETY: the library's functions exclude each other.
 unsafe impl<L: LockLibrary> RawMutex for NativeMutex<L> {
-    const INIT: Self = Self(Memory::ZEROS, PhantomData);
+    const INIT: Self = Self(Memory::zeros(), PhantomData);
     type Guard = GuardNoSend;
 
     #[inline(always)]
@@ -75,7 +77,7 @@ unsafe impl<L: LockLibrary> RawMutex for NativeMutex<L> {
 
 // SAFETY: the library's functions exclude writers.
 unsafe impl<L: LockLibrary> RawRwLock for NativeRwLock<L> {
-    const INIT: Self = Self(Memory::ZEROS, PhantomData);
+    const INIT: Self = Self(Memory::zeros(), PhantomData);
     type SharedGuard = GuardNoSend;
     type ExclusiveGuard = GuardNoSend;
 
@@ -130,7 +132,7 @@ pub(crate) struct NativeCondvar<L> {
 
 impl<L> Default for NativeCondvar<L> {
     fn default() -> Self {
-        Self { memory: Memory::ZEROS, mutex: AtomicPtr::default(), library: PhantomData }
+        Self { memory: Memory::zeros(), mutex: AtomicPtr::default(), library: PhantomData }
     }
 }
 
