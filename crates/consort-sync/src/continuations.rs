@@ -97,7 +97,10 @@ use crate::{
 pub struct Continuations<'scope, 'env: 'scope> {
     /// Boxes of calls. A call stays here until its closure has been executed.
     calls: RefCell<VecDeque<NonNull<dyn QueuedCall + 'scope>>>,
+    /// Whether a continuation runs.
     is_running: Cell<bool>,
+    /// Whether the first call is waited for. It must stay where it is.
+    is_waiting: Cell<bool>,
     /// Both lifetimes are invariant, as in `std::thread::Scope`.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -193,21 +196,24 @@ where
     }
 }
 
-/// Marks that a continuation runs, until this is dropped.
-struct Running<'r> {
-    is_running: &'r Cell<bool>,
+/// The panic of a closure that uses the scope of the thread that executes it.
+const NESTED_WAIT: &str = "a closure cannot wait for the continuations of the thread that runs it";
+
+/// Sets a mark until this is dropped.
+struct Mark<'m> {
+    mark: &'m Cell<bool>,
     before: bool,
 }
 
-impl<'r> Running<'r> {
-    fn begin(is_running: &'r Cell<bool>) -> Self {
-        Self { is_running, before: is_running.replace(true) }
+impl<'m> Mark<'m> {
+    fn begin(mark: &'m Cell<bool>) -> Self {
+        Self { mark, before: mark.replace(true) }
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Mark<'_> {
     fn drop(&mut self) {
-        self.is_running.set(self.before);
+        self.mark.set(self.before);
     }
 }
 
@@ -226,6 +232,7 @@ impl<'env> Continuations<'_, 'env> {
         let continuations = Continuations {
             calls: RefCell::default(),
             is_running: Cell::new(false),
+            is_waiting: Cell::new(false),
             scope: PhantomData,
             env: PhantomData,
         };
@@ -277,16 +284,20 @@ impl<'scope> Continuations<'scope, '_> {
             let Some(first) = self.calls.borrow().front().copied() else {
                 return;
             };
+            // A closure that this thread executes while it waits must not take the call away.
+            assert!(!self.is_waiting.get(), "{NESTED_WAIT}");
+            let waiting = Mark::begin(&self.is_waiting);
             // SAFETY: the calls in the queue exist, and other threads use them only by shared
             // references.
             if !is_ready(unsafe { first.as_ref() }) {
                 return;
             }
+            drop(waiting);
             self.calls.borrow_mut().pop_front();
             // SAFETY: `add` made it from a box. It has left the queue, and its closure has been
             // executed.
             let call = unsafe { Box::from_raw(first.as_ptr()) };
-            let _running = Running::begin(&self.is_running);
+            let _running = Mark::begin(&self.is_running);
             call.finish();
         }
     }
@@ -294,7 +305,8 @@ impl<'scope> Continuations<'scope, '_> {
     /// Waits for the closures of all calls, and drops their continuations.
     fn end(&self) {
         // Destructors may add calls. Their continuations must not run either.
-        let _running = Running::begin(&self.is_running);
+        let _running = Mark::begin(&self.is_running);
+        let _waiting = Mark::begin(&self.is_waiting);
         loop {
             let Some(first) = self.calls.borrow_mut().pop_front() else {
                 return;
@@ -333,7 +345,7 @@ impl<'scope> Continuations<'scope, '_> {
         let section = |closure| unsafe { data.shared.execute_here(closure) };
         match data.scheme_state.scheme.in_place_if_free(closure, section) {
             Ok(Ok(result)) => {
-                let running = Running::begin(&self.is_running);
+                let running = Mark::begin(&self.is_running);
                 then(result);
                 drop(running);
                 if self.outstanding() > 0 {

@@ -9,9 +9,9 @@
 //! holder then hands it over. So a thread waits for one turn of each thread before it, and none
 //! starves.
 //!
-//! The first cannot ask while it waits for a processor, perhaps that of the holder, which may take
-//! until the scheduler's next tick: 4 ms. So the holder itself looks at the clock from time to
-//! time. If the first has waited for 400 us, the holder hands over.
+//! The first cannot ask while it waits for a processor. If that is the holder's, it may wait until
+//! the scheduler's next tick: 4 ms. So the holder looks at the clock at each 256th release, and
+//! hands over if the first has waited for 400 us.
 //!
 //! Shorter turns would not help: if threads outnumber the cores, the next thread sleeps, and takes
 //! about 50 us to wake. It also sleeps during the turn. If it spun or yielded instead, it might
@@ -43,7 +43,7 @@ const ASKED: u64 = 2;
 
 /// The word of a node that `Mcs` leaves to the holder; 1 once its thread has the lock.
 const HANDED: usize = 2;
-/// The word of a node with the time from which on the holder hands over without having been asked.
+/// The word of a node with a time, after which the holder hands over without being asked.
 const OVERDUE: usize = 3;
 
 /// Cycles of rest between two checks: the first rest, the longest for a thread that has not queued
@@ -58,13 +58,13 @@ const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
 const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
 /// The time after which the holder hands over without having been asked. 0 in loom models.
 const LONGEST_TURN_NS: u64 = 4 * TURN_NS;
-/// The number of releases between two looks at the clock. The fewest in loom models, which grow.
+/// The number of releases between two looks at the clock. 2 in loom models, to keep them small.
 const RELEASES_PER_LOOK: u64 = if cfg!(loom) { 2 } else { 256 };
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
 const RAPID: u64 = 400;
 
-/// A barging lock that hands over after a turn of about 100 microseconds while others wait. No
+/// A barging lock that hands over after a turn of 100 to 400 microseconds while others wait. No
 /// thread starves.
 #[derive(Debug, Default)]
 pub struct Handoff {
@@ -121,7 +121,7 @@ impl Handoff {
         false
     }
 
-    /// Lets the holder know the first in the queue, which waits from now on.
+    /// Publishes the first in the queue, which waits from now on.
     async fn announce<M: Machine>(&self, m: &M, first: &'static Line) {
         m.store(&first[OVERDUE], m.now_ns() + LONGEST_TURN_NS, Relaxed).await;
         m.store(&self.first, first.address(), Release).await; // pairs with the fence in `pass_on`
@@ -129,13 +129,15 @@ impl Handoff {
 
     /// Waits for the lock as the first in the queue.
     async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
-        let turn_ends = m.now_ns() + TURN_NS;
-        let mut releases = m.load(&self.releases, Relaxed).await;
-        if self.watch(m, LONGEST_REST, SPIN).await {
-            return Ok(());
-        }
-        if !self.is_quiet(m, &mut releases, SPIN).await && m.now_ns() < turn_ends {
-            m.wait_until_time(&mine[HANDED], Until::Equals(1), turn_ends).await?;
+        if m.load(&mine[HANDED], Relaxed).await == 0 {
+            let turn_ends = m.now_ns() + TURN_NS;
+            let mut releases = m.load(&self.releases, Relaxed).await;
+            if self.watch(m, LONGEST_REST, SPIN).await {
+                return Ok(());
+            }
+            if !self.is_quiet(m, &mut releases, SPIN).await && m.now_ns() < turn_ends {
+                m.wait_until_time(&mine[HANDED], Until::Equals(1), turn_ends).await?;
+            }
         }
         loop {
             if self.take(m).await.is_some() {

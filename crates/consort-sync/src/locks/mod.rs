@@ -2,7 +2,7 @@
 //!
 //! | lock | order | where threads wait |
 //! | --- | --- | --- |
-//! | [`Handoff`] | turns of 100 us | the next at the lock, others at their own lines |
+//! | [`Handoff`] | turns of 0.1 to 0.4 ms | the next at the lock, others at their own lines |
 //! | [`TestAndSet`] | none | all at one word |
 //! | [`Ticket`] | first come, first served | all at one word |
 //! | [`Mcs`] | first come, first served | each at its own line |
@@ -104,8 +104,8 @@ pub unsafe trait RawLock: Default {
     /// Returns whether the lock is held at present.
     fn is_held<M: Machine>(&self, m: &M) -> impl Future<Output = bool>;
 
-    /// Releases the lock if that needs no wait and no message; otherwise returns the holder's
-    /// token.
+    /// Releases the lock, or returns the holder's token: if the release needs a wait or a message,
+    /// or the lock may have to be given to another thread.
     ///
     /// # Safety
     /// The calling thread holds the lock, and got `token` when it took the lock.
@@ -115,7 +115,8 @@ pub unsafe trait RawLock: Default {
         token: Self::Token,
     ) -> impl Future<Output = Result<(), Self::Token>>;
 
-    /// Gives the lock to the next thread, after [`leave`](Self::leave) did not release it.
+    /// Gives the lock to the next thread, or releases it, after [`leave`](Self::leave) did not
+    /// release it.
     ///
     /// # Errors
     /// When a wait ends early.

@@ -354,7 +354,9 @@ fn closures_are_executed_before_a_scope_ends_by_a_panic() {
         let server = Server::start(()).expect("a thread");
         let (release, waits) = mpsc::channel::<()>();
         let (executed, token) = (AtomicUsize::new(0), Arc::new(()));
+        let (begin, begins) = mpsc::channel::<()>();
         let releases = thread::spawn(move || {
+            begins.recv().expect("the body panics");
             thread::sleep(std::time::Duration::from_millis(20));
             release.send(()).expect("the server waits");
         });
@@ -366,6 +368,7 @@ fn closures_are_executed_before_a_scope_ends_by_a_panic() {
                     let closure = move |(): &mut ()| _ = executed.fetch_add(1, Relaxed);
                     server.apply_then(continuations, closure, move |()| drop(token));
                 }
+                begin.send(()).expect("the other thread waits");
                 panic!("boom");
             });
         };

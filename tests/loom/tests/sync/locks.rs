@@ -154,7 +154,8 @@ const SCRIPTS: &[Script] = &[
 
 /// Two threads meet in the queue, and the first one leaves it quickly. The number of releases, and
 /// the time at which a thread is overdue, only determine when the lock is handed over. The queue
-/// itself need not order anything, because a thread that leaves it has the lock.
+/// itself need not order anything, because a thread that leaves it has the lock. Two preemptions
+/// suffice for each change to fail.
 #[test]
 fn handoff() {
     let threads: &[&[_]] = &[&[Hold], &[Lock(0)], &[Lock(0)]];
