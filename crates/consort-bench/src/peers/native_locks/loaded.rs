@@ -57,11 +57,12 @@ impl LoadedLocks {
     pub fn load(self, stop: &AtomicBool) -> Result<()> {
         let (place, compiler, special, source, packages) = match self {
             Self::Nsync => {
-                let special = &["-Wl,--no-as-needed", "-lnsync"][..];
+                let special = &["-Wl,--no-as-needed,-z,defs", "-lnsync"][..];
                 (&NSYNC, "gcc", special, include_str!("nsync.c"), "gcc and libnsync-dev")
             }
             Self::Abseil => {
-                let special = &["-x", "c++", "-Wl,--no-as-needed", "-labsl_synchronization"][..];
+                let special =
+                    &["-x", "c++", "-Wl,--no-as-needed,-z,defs", "-labsl_synchronization"][..];
                 (&ABSEIL, "g++", special, include_str!("absl.cc"), "g++ and libabsl-dev")
             }
         };

@@ -145,8 +145,11 @@ impl<L: LockLibrary> NativeCondvar<L> {
         // SAFETY: nothing unlocks the mutex before the guard does.
         let mutex = unsafe { MutexGuard::mutex(guard).raw() }.0.address();
         // Relaxed: the address publishes nothing; the mutex orders two waits.
-        let first = self.mutex.compare_exchange(ptr::null_mut(), mutex, Relaxed, Relaxed);
-        assert!(first.is_ok() || first == Err(mutex), "a wait with another mutex");
+        // Most waits only load.
+        if self.mutex.load(Relaxed) != mutex {
+            let first = self.mutex.compare_exchange(ptr::null_mut(), mutex, Relaxed, Relaxed);
+            assert!(first.is_ok() || first == Err(mutex), "a wait with another mutex");
+        }
         // SAFETY: this thread has locked the mutex, by its guard, and all waits have this mutex.
         unsafe { (L::functions().wait)(self.memory.address(), mutex) };
     }

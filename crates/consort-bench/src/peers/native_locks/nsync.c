@@ -1,13 +1,19 @@
 /* The locks and condition variables of nsync, under the names that `native_locks` loads. */
 #include <nsync.h>
-#include <stddef.h>
+#include <string.h>
 
 /* As `BYTES` in functions.rs. */
 enum { BYTES = 64 };
 _Static_assert(sizeof(nsync_mu) <= BYTES && sizeof(nsync_cv) <= BYTES, "they need more memory");
 
-/* The documentation of nsync says that zeros are valid. */
-int zeros_are_valid(void *zeros) { return zeros != NULL; }
+int zeros_are_valid(void *zeros) {
+    char memory[BYTES] = {0};
+    nsync_mu_init((nsync_mu *)memory);
+    int are_valid = memcmp(memory, zeros, sizeof(nsync_mu)) == 0;
+    memset(memory, 0, BYTES);
+    nsync_cv_init((nsync_cv *)memory);
+    return are_valid && memcmp(memory, zeros, sizeof(nsync_cv)) == 0;
+}
 
 void mutex_lock(void *lock) { nsync_mu_lock(lock); }
 int mutex_try_lock(void *lock) { return nsync_mu_trylock(lock); }

@@ -4,7 +4,7 @@
 
 use std::{process::ExitCode, time::Instant};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort_bench::{
     page::Page,
@@ -82,9 +82,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = LOCK_EXAMPLES)]
 // The help fits a screen without them.
-#[command(mut_arg("until_decided", |option| option.hide(true)))]
 #[command(mut_args(|option| {
-    let is_rare = ["csv", "compare", "fail_if_slower"].contains(&option.get_id().as_str());
+    let is_rare = ["csv", "compare", "fail_if_slower", "until_decided"].contains(&option.get_id().as_str());
     option.hide_short_help(is_rare)
 }))]
 #[command(mut_arg("threads", |option| {
@@ -126,6 +125,14 @@ impl LockBench {
         let situations = self.situations.concat();
         if situations.is_empty() {
             return options.run(Subject::Lock, *section);
+        }
+        for situation in &situations {
+            let fewest = situation.fewest_threads();
+            ensure!(
+                options.threads.iter().all(|threads| *threads >= fewest),
+                "{} needs at least {fewest} threads",
+                situation.name()
+            );
         }
         options.output.run(u32::MAX, |presenter| {
             let (stop, begun) = (&*presenter.measurement.stop, Instant::now());

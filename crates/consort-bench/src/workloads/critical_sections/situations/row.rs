@@ -80,6 +80,15 @@ impl Situation {
         threads
     }
 
+    /// Returns the fewest threads that it needs.
+    #[must_use]
+    pub const fn fewest_threads(self) -> usize {
+        match self {
+            Self::PingPong | Self::Queue | Self::WakeUp => 2,
+            _ => 1,
+        }
+    }
+
     /// Returns the locks that it compares. The first is the default.
     pub(super) const fn rows(self) -> &'static [Row] {
         match self {
@@ -126,7 +135,7 @@ const fn loaded<W: Work + 'static>(library: LoadedLocks) -> Row {
 }
 
 macro_rules! of_mutexes {
-    ($work:ident) => {
+    ($work:ident $(, $server:ty)?) => {
         &[
             ours::<$work<consort_sync::Mutex<Data>>>("Handoff"),
             ours::<$work<OurLock<TestAndSet>>>("TestAndSet"),
@@ -135,7 +144,7 @@ macro_rules! of_mutexes {
             ours::<$work<OurLock<Clh>>>("Clh"),
             ours::<$work<OurLock<Cna>>>("Cna"),
             ours::<$work<OurLock<Hapax>>>("Hapax"),
-            ours::<$work<Served>>("Server"),
+            $(ours::<$work<$server>>("Server"),)?
             peer::<$work<parking_lot::Mutex<Data>>>(REFERENCE),
             peer::<$work<parking_lot::FairMutex<Data>>>("FairMutex"),
             peer::<$work<std::sync::Mutex<Data>>>("std"),
@@ -149,11 +158,12 @@ macro_rules! of_mutexes {
     };
 }
 
-const SHORT: &[Row] = of_mutexes!(Short);
-const TWO_LINES: &[Row] = of_mutexes!(TwoLines);
-const LONG: &[Row] = of_mutexes!(Long);
-const BURST: &[Row] = of_mutexes!(Bursts);
-const HOG: &[Row] = of_mutexes!(Hog);
+const SHORT: &[Row] = of_mutexes!(Short, Served);
+const TWO_LINES: &[Row] = of_mutexes!(TwoLines, Served);
+const LONG: &[Row] = of_mutexes!(Long, Served);
+const BURST: &[Row] = of_mutexes!(Bursts, Served);
+const HOG: &[Row] = of_mutexes!(Hog, Served);
+// A hundred servers would be a hundred threads.
 const ZIPF: &[Row] = of_mutexes!(Zipf);
 
 macro_rules! of_read_write_locks {
