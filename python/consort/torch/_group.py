@@ -121,7 +121,7 @@ class ProcessGroup(dist.ProcessGroup):
             ValueError: if calls do not take the tensor, or the operator on its type.
         """
         check(tensor)
-        of = named(op)
+        of = named(op, tensor.dtype)
         self._make("all_reduce", [tensor], lambda native: _all_reduce(native, tensor, of))
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:

@@ -125,9 +125,12 @@ def _on_type(op: Operator, dtype: torch.dtype) -> Operator | None:
 
 
 @cache
-def named(name: str) -> Operator:
-    """Returns the operator of a team with a name."""
-    return Operator(name)
+def named(name: str, dtype: torch.dtype) -> Operator:
+    """Returns the operator of a team with a name, on elements of a type."""
+    on_type = _on_type(Operator(name), dtype)
+    if on_type is None:
+        raise ValueError(f"the backend consort has no operator {name} on {dtype}")
+    return on_type
 
 
 def _name(of: Any) -> str:

@@ -13,7 +13,7 @@ from .._pe_thread import PeThread
 
 
 class Work(dist.Work):
-    """A call that its caller has made. Torch needs no tensors of it."""
+    """A call that is complete when torch gets it."""
 
     #: The process whose message was received.
     source = -1
@@ -109,7 +109,7 @@ class Started(Work):
             over.set_result(None)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Waits for the call. After `timeout`, or else that of the group, the group fails."""
+        """Waits for the call. After `timeout`, or that of the group if it is shorter, it fails."""
         if not self._is_over:
             self._wait(max(timeout.total_seconds(), 0) or self._limit)
         return super().wait()
