@@ -24,28 +24,29 @@ fn piece_len(element_bytes: usize) -> usize {
     PIECE_BYTES.checked_div(element_bytes).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns the number of elements in a piece of short floats, whose copies are `f32`.
-fn wide_piece_len<T: Pod>() -> usize {
-    piece_len(Widening::numbers::<T>(1) * size_of::<f32>())
+/// Returns the number of bytes that are sent for an element of short floats: its copies are `f32`.
+fn wide_bytes<T: Pod>() -> usize {
+    Widening::numbers::<T>(1) * size_of::<f32>()
 }
 
-/// Returns the pieces of a call on `len` elements of `T`, each of `piece` elements, with their
-/// verbs: that of the first piece states the length of the whole call. Empty data is one empty
-/// piece, so that the call is made.
-fn pieces<T>(
+/// Returns the pieces of a call on `len` elements, each of `piece` elements, with their verbs: that
+/// of the first piece states the length of the whole call. `element_bytes` are sent for an element.
+/// Empty data is one empty piece, so that the call is made.
+fn pieces(
     verb: Verb<'_>,
     len: usize,
+    element_bytes: usize,
     piece: usize,
 ) -> impl Iterator<Item = (Verb<'_>, Range<usize>)> {
     (0..len.max(1)).step_by(piece).map(move |first| {
         let end = len.min(first.saturating_add(piece));
         let is_first = first == 0 && end < len && verb.whole_bytes == 0;
-        let whole_bytes = if is_first { len * size_of::<T>() } else { verb.whole_bytes };
+        let whole_bytes = if is_first { len * element_bytes } else { verb.whole_bytes };
         (Verb { whole_bytes, ..verb }, first..end)
     })
 }
 
-/// Returns the results of a piece. A PE without a result may have a target of any length.
+/// Returns where a piece has its results. A PE without a result may have a target of any length.
 fn in_target(piece: &Range<usize>, target_len: usize) -> Range<usize> {
     piece.start.min(target_len)..piece.end.min(target_len)
 }
@@ -98,7 +99,8 @@ impl Team {
         target: &mut [T],
         site: Site,
     ) -> Result<()> {
-        for (verb, piece) in pieces::<T>(verb, source.len(), piece_len(size_of::<T>())) {
+        let bytes = size_of::<T>();
+        for (verb, piece) in pieces(verb, source.len(), bytes, piece_len(bytes)) {
             let (source, received) = (&source[piece.clone()], in_target(&piece, target.len()));
             self.on_slices::<N, T>(verb, combination, source, &mut target[received], site)?;
         }
@@ -117,8 +119,9 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         let is_whole = verb.collective == Collective::ReduceScatter;
-        let len = if is_whole { source.len().max(1) } else { wide_piece_len::<T>() };
-        for (verb, piece) in pieces::<T>(verb, source.len(), len) {
+        let bytes = wide_bytes::<T>();
+        let len = if is_whole { source.len().max(1) } else { piece_len(bytes) };
+        for (verb, piece) in pieces(verb, source.len(), bytes, len) {
             let received = if is_whole { 0..target.len() } else { in_target(&piece, target.len()) };
             let (source, target) = (widening.widen(&source[piece]), &mut target[received]);
             let mut long = Widening::blank::<T>(target.len());
@@ -156,7 +159,8 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         if let Some(widening) = Widening::of(self, &verb, combination) {
-            for (verb, piece) in pieces::<T>(verb, data.len(), wide_piece_len::<T>()) {
+            let bytes = wide_bytes::<T>();
+            for (verb, piece) in pieces(verb, data.len(), bytes, piece_len(bytes)) {
                 let piece = &mut data[piece];
                 let mut long = widening.widen(piece);
                 self.combine_in_place::<N, f32>(verb, widening.combination(), &mut long, site)?;
@@ -170,7 +174,7 @@ impl Team {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         }
         let len = if self.copies_for_peers() { piece_len(size_of::<T>()) } else { usize::MAX };
-        for (verb, piece) in pieces::<T>(verb, data.len(), len) {
+        for (verb, piece) in pieces(verb, data.len(), size_of::<T>(), len) {
             self.combine_piece_in_place::<N, T>(verb, combination, &mut data[piece], site)?;
         }
         Ok(())
@@ -208,7 +212,7 @@ impl Team {
         site: Site,
     ) -> Result<()> {
         let mut copy = Vec::new();
-        for (verb, piece) in pieces::<T>(verb, data.len(), piece_len(size_of::<T>())) {
+        for (verb, piece) in pieces(verb, data.len(), size_of::<T>(), piece_len(size_of::<T>())) {
             let piece = &mut data[piece];
             if verb.root.is_some() && !verb.is_root(self) {
                 self.on_slices::<N, T>(verb, combination, piece, &mut [], site)?;

@@ -223,8 +223,10 @@ impl<F: Form> Call<F> {
     /// every PE's target.
     ///
     /// A blocking call in place copies no data of 32 KiB or more, unless a forced algorithm needs
-    /// contributions separate from results, or an element is larger than 16 KiB. Other data is
-    /// copied, at most 1 MiB at a time. This holds for [`Call::reduce`] and [`Call::scan`] too.
+    /// contributions separate from results, an element is larger than 16 KiB, or the PEs are two
+    /// processes. Other data is copied, at most 1 MiB at a time. Processes combine private data of
+    /// more than 1 MiB by a call for each MiB, which profiles count. This holds for
+    /// [`Call::reduce`] and [`Call::scan`] too.
     ///
     /// # Errors
     /// See [`Call`].

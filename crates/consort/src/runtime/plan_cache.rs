@@ -60,7 +60,7 @@ impl Key {
 
     #[inline]
     fn place(&self) -> usize {
-        let bytes = (self.bytes as u64) << 3 ^ (self.whole_bytes as u64) >> 1;
+        let bytes = (self.bytes as u64) << 3 ^ u64::from(self.whole_bytes > 0) << 6;
         let mix = self.call ^ self.call >> 30 ^ bytes ^ self.kernel as u64 >> 4;
         usize::try_from((mix ^ mix >> 9) % PLACES as u64).unwrap_or(0)
     }
@@ -185,7 +185,7 @@ mod tests {
             CallSpec { nonblocking: true, ..blocking },
             CallSpec { symmetric: true, ..blocking },
             CallSpec { collective: Collective::Reduce, in_place: true, ..blocking },
-            CallSpec { whole_bytes: 3 << 16, ..blocking },
+            CallSpec { whole_bytes: 1 << 20, ..blocking },
         ];
         let places: BTreeSet<usize> =
             kinds.iter().map(|call| Key::of(call, None).place()).collect();
