@@ -131,8 +131,8 @@ mod night {
         let found: Vec<f64> = found.iter().filter_map(|quantity| quantity.simulated).collect();
         let flows: Vec<&[f64]> = found.chunks(SIZES_BYTES.len() + 2).collect();
         let [[.., median, most], [.., endless, _]] = flows[..] else { panic!("{found:?}") };
-        assert!((2.5..=3.7).contains(median) && (3.0..=4.5).contains(most), "{found:?}");
         // With 256 PEs, 16 calls may be pending, and a quarter of them costs 30 credits.
-        assert!(endless > median, "{found:?}");
+        assert!((2.5..=3.7).contains(median) && (3.0..=4.5).contains(most), "{found:?}");
+        assert!((6.5..=11.0).contains(endless), "{found:?}");
     }
 }

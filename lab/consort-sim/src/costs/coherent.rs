@@ -13,7 +13,7 @@
 //! - Transfers between caches and from memory queue for the hub, if there is one. Lines from memory
 //!   also queue for their memory controller. Transfers of one line follow each other.
 //! - Threads that share a pipeline of a core take turns at their work: calls, copying, combining.
-//!   If waiting threads poll, each turn comes once in as many as the pipeline has threads.
+//!   If waiting threads poll, each thread gets one turn in n, where n threads share the pipeline.
 //! - Accesses queue for a bank of the outermost cache, and transfers between packages for links, if
 //!   the description has these.
 //!

@@ -1,5 +1,5 @@
-//! What the threads of a coherent machine share besides caches and memory: the pipelines and the
-//! load/store unit of a core, the banks of the outermost cache, and the links between packages.
+//! The parts that threads of a coherent machine share besides caches and memory: the pipelines and
+//! the load/store unit of a core, the banks of the outermost cache, and the links between packages.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
