@@ -77,12 +77,13 @@ fn mismatched_sizes_are_reported() {
     }
 }
 
-/// Some calls combine long data by a call for each piece. The pieces of both lengths are alike.
+/// Some calls combine long data by a call for each piece. The pieces of both PEs have the same
+/// length. Short floats are sent as `f32`.
 #[test]
 fn mismatched_lengths_of_calls_in_pieces_are_reported() {
     const LEN: usize = 1 << 20;
     let len = |odd: bool| if odd { 2 * LEN } else { LEN };
-    let parts: [&[&str]; 2] = [&["2097152 bytes", "in pieces"], &["4194304 bytes", "in pieces"]];
+    let parts: [&[&str]; 2] = [&["4194304 bytes", "in pieces"], &["8388608 bytes", "in pieces"]];
     mismatched(3, parts, move |world, odd| {
         let data = vec![bf16::ONE; len(odd)];
         world.slices(&data, &mut data.clone()).all_reduce(Sum)
@@ -90,12 +91,13 @@ fn mismatched_lengths_of_calls_in_pieces_are_reported() {
     mismatched(3, parts, move |world, odd| {
         world.in_place(&mut vec![bf16::ONE; len(odd)]).scan(Sum)
     });
+    let parts: [&[&str]; 2] = [&["2097152 bytes", "in pieces"], &["4194304 bytes", "in pieces"]];
     mismatched(2, parts, move |world, odd| {
         let direct = Candidate::new("direct").with("block_bytes", 1 << 14);
         world.algorithms().force(Collective::AllReduce, Some(direct));
         world.in_place(&mut vec![1_u16; len(odd)]).all_reduce(Sum)
     });
-    // One call is a single piece.
+    // The data of one PE is a single piece.
     mismatched(3, [&["in pieces"], &["4000 bytes of half::bf16"]], move |world, odd| {
         let data = vec![bf16::ONE; if odd { 1000 } else { LEN }];
         world.slices(&data, &mut data.clone()).reduce(Sum, Rank(2))
