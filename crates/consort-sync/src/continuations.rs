@@ -6,8 +6,9 @@
 //! executes a closure stores the result in the call, and then sets a flag there.
 //!
 //! `Trust<T>` runs a continuation when the client's fibers poll for answers. Threads have no such
-//! scheduler, so here a thread runs its continuations in calls of this library, which say so. As in
-//! `std::thread::scope`, a scope waits for all closures, so that they may borrow.
+//! scheduler, so here a thread runs its continuations in methods of `Continuations`, and in
+//! `apply_then`. As in `std::thread::scope`, a scope waits for all closures, so that they may
+//! borrow.
 //!
 //! Cost: if the closure is executed at once, as under a free lock, and no earlier call is in the
 //! queue, the continuation runs at once, and nothing is allocated. Otherwise a call is a box.
@@ -223,7 +224,8 @@ impl<'env> Continuations<'_, 'env> {
     ///
     /// # Panics
     /// When `body` panics, or when [`wait`](Self::wait) does. Then the closures are still executed
-    /// before this function ends, but the continuations that have not run are dropped.
+    /// before this function ends, but the continuations that have not run are dropped. In a forked
+    /// child, those of calls to a server of the parent are leaked.
     #[track_caller]
     pub fn scope<B, R>(body: B) -> R
     where

@@ -123,16 +123,16 @@ impl<T, S: Serverless> Delegate<T, S> {
     }
 
     /// Like [`submit`](Self::submit), but passes the closure's result to `then`, on this thread and
-    /// at one of the moments that [`Continuations`] lists. If the closure was executed in this call,
-    /// `then` usually also runs in this call. Both closures may borrow what exists outside of the
-    /// scope of `continuations`.
+    /// at one of the moments that [`Continuations`] lists. If this call executed the closure, `then`
+    /// usually also runs in this call. Both closures may borrow what exists outside of the scope of
+    /// `continuations`.
     ///
     /// If the result is not needed on this thread, use [`detach`](Self::detach), and do the work in
     /// the closure. Tasks should await the result of [`submit`](Self::submit).
     ///
     /// # Panics
-    /// As [`detach`](Self::detach). Also as [`Continuations::run_ready`]; then this call was made,
-    /// and its continuation runs later.
+    /// As [`detach`](Self::detach). Also as [`Continuations::run_ready`]: if an earlier call is the
+    /// reason, this call was made, and its continuation runs later.
     #[inline]
     #[track_caller]
     pub fn apply_then<'scope, R: Send + 'scope>(

@@ -19,8 +19,8 @@ use crate::closure::{Frame, POISONED, SharedData, frame, words};
 pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
                                     no server: use the data in the parent, or start a server here";
 /// The panic message in a forked child that gets no result.
-pub(crate) const NO_RESULT: &str = "this process was forked before the closure was executed, and only the \
-                         parent executes it: wait for the result in the parent";
+pub(crate) const NO_RESULT: &str = "this process was forked before the closure was executed, and only the parent executes it: \
+     wait for the result in the parent";
 
 /// Executes the closures of the backlog.
 ///

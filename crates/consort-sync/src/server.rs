@@ -166,8 +166,8 @@ where
         self.served().submit(closure)
     }
 
-    /// Like [`Delegate::apply_then`](crate::Delegate::apply_then): passes the result of `closure` to
-    /// `then`, on this thread.
+    /// Like [`Delegate::apply_then`](crate::Delegate::apply_then): passes the result of `closure`
+    /// to `then`, on this thread.
     ///
     /// # Panics
     /// As [`detach`](Self::detach), and as [`Continuations::run_ready`].

@@ -25,7 +25,7 @@ pub(super) const OTHER: u64 = 2;
 /// Returns the node at an address that a scheme has read from a word of its queue, and that is not
 /// 0.
 pub(super) fn node(address: u64) -> &'static Line {
-    // SAFETY: in each scheme, the words of the queue and `NEXT` hold 0, which the callers exclude, or
-    // addresses of nodes.
+    // SAFETY: in each scheme, the words of the queue and `NEXT` hold 0, which the callers exclude,
+    // or addresses of nodes.
     unsafe { Line::at(address) }
 }

@@ -175,9 +175,9 @@ impl Handoff {
 }
 
 // SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
-// the holder clears `HELD` or sets `HANDED`, of the first in the queue, which then has not taken the
-// lock, because it was held. The release of either store pairs with the acquire of the exchange, or
-// of the wait.
+// the holder clears `HELD`, or sets `HANDED` of the first in the queue. The first has not taken the
+// lock by then, because the lock was held. The release of either store pairs with the acquire of the
+// exchange, or of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     #[cfg(not(loom))]

@@ -18,7 +18,7 @@ pub(super) struct Access {
     pub(super) unlock: LockFn,
 }
 
-/// The functions of a library. Each lock is used as a mutex, or else by readers and writers.
+/// The functions of a library. Each lock is used as a mutex or as a reader-writer lock.
 #[derive(Debug)]
 pub(crate) struct LockFunctions {
     pub(super) mutex: Access,

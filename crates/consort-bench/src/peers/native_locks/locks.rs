@@ -1,7 +1,7 @@
 //! Locks and condition variables whose functions belong to a library.
 //!
-//! A lock is a block of zeros at first. It may be moved while no thread uses it: then it contains no
-//! address, in any of these libraries.
+//! A lock is a block of zeros at first. It may be moved while no thread uses it: in each of these
+//! libraries it then contains no address.
 #![expect(unsafe_code, reason = "the functions of a library in C are unsafe to call")]
 
 use std::{

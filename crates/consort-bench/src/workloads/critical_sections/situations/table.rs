@@ -8,7 +8,7 @@ use crate::{
 
 impl Results {
     /// Returns the note about busy processes.
-    fn beside(&self) -> String {
+    fn busy_note(&self) -> String {
         match self.busy {
             0 => String::new(),
             1 => ", next to a busy process".to_owned(),
@@ -31,7 +31,7 @@ pub fn show_best(page: &mut Page, results: &Results) {
         "Default: the rate of consort_sync's default lock, relative to that of the fastest lock of \
          another library. Longest: the longest wait of each of the two, in blocks of {}{}.",
         time(results.length.as_secs_f64() * 1e9),
-        results.beside()
+        results.busy_note()
     ));
     results.note_absent(page);
 }
@@ -63,8 +63,8 @@ fn best(cell: &Cell) -> Vec<String> {
 pub fn show_all(page: &mut Page, results: &Results) {
     for cell in &results.cells {
         let threads = counted(cell.threads as u64, "thread");
-        let (situation, beside) = (cell.situation, results.beside());
-        page.paragraph(format!("{situation}, {threads}{beside}: {}", situation.about()));
+        let (situation, busy_note) = (cell.situation, results.busy_note());
+        page.paragraph(format!("{situation}, {threads}{busy_note}: {}", situation.about()));
         let header = ["", "ops/s", "half", "CPU/op", "p50", "p99", "p99.9", "longest"];
         let mut locks: Vec<&Measured> = cell.locks.iter().collect();
         locks.sort_by(|one, other| other.mops.median.total_cmp(&one.mops.median));
