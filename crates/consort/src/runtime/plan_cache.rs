@@ -60,7 +60,7 @@ impl Key {
 
     #[inline]
     fn place(&self) -> usize {
-        let bytes = (self.bytes as u64) << 3 ^ u64::from(self.whole_bytes > 0) << 6;
+        let bytes = (self.bytes as u64) << 3 ^ u64::from(self.whole_bytes > 0);
         let mix = self.call ^ self.call >> 30 ^ bytes ^ self.kernel as u64 >> 4;
         usize::try_from((mix ^ mix >> 9) % PLACES as u64).unwrap_or(0)
     }
