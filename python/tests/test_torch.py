@@ -242,7 +242,13 @@ def test_call_of_the_group_combines_a_tensor_now(run):
         assert started.is_completed()
         for error, match, call in [
             (ValueError, "not on meta", lambda: group.all_reduce(torch.ones(1, device="meta"))),
-            (ValueError, "unknown operator 'avg'", lambda: group.all_reduce(tensor, "avg")),
+            (ValueError, "unknown operator 'avg'", lambda: group.all_reduce(torch.ones(1), "avg")),
+            (ValueError, "no operator product", lambda: group.all_reduce(tensor, "product")),
+            (
+                ValueError,
+                "no operator sum",
+                lambda: group.all_reduce(torch.ones(1).to(torch.float8_e5m2)),
+            ),
             (consort.Mismatched, "all_reduce", lambda: group.all_reduce(torch.ones(1 + rank))),
         ]:
             with pytest.raises(error, match=match):
