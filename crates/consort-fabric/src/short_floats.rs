@@ -75,7 +75,6 @@ impl ShortFloat for bf16 {
     /// The addition carries into the bits that remain if they must be rounded up. The conversion of
     /// `half` compares the other bits, and a sum with it takes 1.4 times as long.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the result has 16 bits")]
     fn narrow(long: f32) -> Self {
         let bits = long.to_bits();
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
