@@ -60,8 +60,8 @@ impl Team {
 
     /// Returns whether a long call that combines is made in pieces.
     #[cold]
-    fn has_pieces(&self, verb: &Verb<'_>) -> bool {
-        verb.collective != Collective::ReduceScatter && self.copies_for_peers()
+    fn has_pieces(&self, collective: Collective) -> bool {
+        collective != Collective::ReduceScatter && self.copies_for_peers()
     }
 
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
@@ -81,7 +81,10 @@ impl Team {
         if let Some(widening) = Widening::of(self, &verb, combination) {
             return self.on_widened::<N, T>(verb, &widening, source, target, site);
         }
-        if combination.is_some() && len > piece_len(size_of::<T>()) && self.has_pieces(&verb) {
+        if combination.is_some()
+            && len > piece_len(size_of::<T>())
+            && self.has_pieces(verb.collective)
+        {
             return self.on_pieces::<N, T>(verb, combination, source, target, site);
         }
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
@@ -169,8 +172,8 @@ impl Team {
             return Ok(());
         }
         // Two PEs that read copies of each other's contributions need no algorithm in place.
-        let is_copied = self.size() == 2 && self.copies_for_peers();
-        if size_of_val(data) < SHORT_BYTES || is_copied {
+        let is_copied = || self.size() == 2 && self.copies_for_peers();
+        if size_of_val(data) < SHORT_BYTES || is_copied() {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
         }
         let len = if self.copies_for_peers() { piece_len(size_of::<T>()) } else { usize::MAX };
