@@ -81,15 +81,26 @@ impl Team {
         if let Some(widening) = Widening::of(self, &verb, combination) {
             return self.on_widened::<N, T>(verb, &widening, source, target, site);
         }
-        if combination.is_some()
-            && len > piece_len(size_of::<T>())
-            && self.has_pieces(verb.collective)
-        {
-            return self.on_pieces::<N, T>(verb, combination, source, target, site);
-        }
         let source = if blocks.0 > 0 { Buffer::source(source) } else { Buffer::ABSENT };
         let target = if blocks.1 > 0 { Buffer::target(target) } else { Buffer::ABSENT };
         self.run::<N, T>(verb, len, false, combination, (source, target), None, site)
+    }
+
+    /// Combines slices as [`Team::on_slices`] does. Processes make a call for each piece.
+    #[inline(always)]
+    pub(super) fn combine_slices<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        source: &[T],
+        target: &mut [T],
+        site: Site,
+    ) -> Result<()> {
+        let is_long = combination.is_some() && source.len() > piece_len(size_of::<T>());
+        if is_long && self.has_pieces(verb.collective) {
+            return self.on_pieces::<N, T>(verb, combination, source, target, site);
+        }
+        self.on_slices::<N, T>(verb, combination, source, target, site)
     }
 
     /// Makes a call as [`Team::on_slices`], by a call for each piece.
@@ -102,6 +113,8 @@ impl Team {
         target: &mut [T],
         site: Site,
     ) -> Result<()> {
+        let lens = (source.len(), target.len());
+        block_len(verb.collective, verb.blocks(self), self.size(), lens)?;
         let bytes = size_of::<T>();
         for (verb, piece) in pieces(verb, source.len(), bytes, piece_len(bytes)) {
             let (source, received) = (&source[piece.clone()], in_target(&piece, target.len()));

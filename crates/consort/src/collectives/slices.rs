@@ -115,7 +115,7 @@ impl<T: Pod> Slices<'_, T> {
         if let Some(held) = verb.held(team, own.len())? {
             return team.on_blocks::<T, T>(verb, held, source, target, site);
         }
-        team.on_slices::<T, T>(verb, combine.combination(), source, target, site)
+        team.combine_slices::<T, T>(verb, combine.combination(), source, target, site)
     }
 }
 
