@@ -136,7 +136,7 @@ trait QueuedCall {
 /// A closure on data under some scheme, and its continuation.
 struct Call<'scope, T, S: Scheme, F, R, C> {
     data: &'scope DelegatedData<T, S>,
-    /// The process that has the server; `None` if there is no server.
+    /// The process of the server, if there is one.
     served_in: Option<ProcessToken>,
     request: Request<F, R>,
     then: C,

@@ -230,7 +230,7 @@ fn continuations_use_the_same_data<D: Applies<u64>, U>(
     make: impl Fn(u64) -> D,
     _: impl Fn(u64) -> U,
 ) {
-    const LENGTH: u64 = 10_000; // a stack of so many calls would overflow
+    const LENGTH: u64 = 10_000; // nested, 10 000 calls would overflow the stack
     let (data, order) = (make(0), RefCell::new(Vec::new()));
     Continuations::scope(|continuations| {
         chain(&data, continuations, LENGTH);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use consort_bench::workloads::critical_sections::situations::Situation;
 use serde_json::Value;
 
 use super::{consort, keys, objects, stdout};
@@ -103,27 +104,11 @@ fn critical_sections_are_timed_with_peers() {
     }
 }
 
-const SITUATIONS: [&str; 13] = [
-    "ramp",
-    "short",
-    "two-lines",
-    "long",
-    "burst",
-    "hog",
-    "zipf",
-    "read-99",
-    "read-90",
-    "read-50",
-    "ping-pong",
-    "queue",
-    "wake-up",
-];
-
 #[test]
 fn help_lists_the_situations_and_what_they_are() {
     let help = stdout("bench lock --help");
     let (_, values) = help.split_once("Possible values:").expect("the situations");
-    for situation in SITUATIONS.iter().chain(&["all"]) {
+    for situation in Situation::EVERY.map(Situation::name).iter().chain(&["all"]) {
         assert!(values.contains(&format!("- {situation}:")), "{situation}: {help}");
     }
 }
@@ -153,7 +138,11 @@ fn locks_are_timed_in_every_situation() {
         assert!(is_of_a_situation(entry), "{entry}");
         assert!(entry["threads"] == 3 && entry["busy_processes"] == 0, "{entry}");
     }
-    for (situation, peers) in SITUATIONS.into_iter().zip([&[9; 7][..], &[7; 3], &[6; 3]].concat()) {
+    for (situation, peers) in Situation::EVERY
+        .map(Situation::name)
+        .into_iter()
+        .zip([&[9; 7][..], &[7; 3], &[6; 3]].concat())
+    {
         let of = entries.iter().filter(|entry| entry["situation"] == situation);
         let names: Vec<&str> = of.clone().filter_map(|entry| entry["algorithm"].as_str()).collect();
         for peer in ["parking_lot", "std", "usync", "pthread", "nsync", "absl::Mutex"] {

@@ -129,7 +129,7 @@ mod tests {
         let never = AtomicBool::new(false);
         // With an odd number, one thread has no partner.
         for (situation, threads) in Situation::EVERY.into_iter().flat_map(|it| [(it, 2), (it, 3)]) {
-            for row in situation.rows().iter().filter(|row| row.library.is_none()) {
+            for row in situation.rows().iter().filter(|row| row.needs.is_none()) {
                 let length = Duration::from_millis(4);
                 let block = Block::measure(row.create, &Setting { threads, length, stop: &never });
                 let Block { mops, busier_half, waits, fairness, .. } = &block;

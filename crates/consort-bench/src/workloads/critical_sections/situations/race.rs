@@ -138,7 +138,7 @@ impl Race<'_> {
     /// Returns the locks of a situation that can be measured.
     fn rows(&self, situation: Situation) -> Vec<&'static Row> {
         let is_absent = |library| self.absent.iter().any(|(absent, _)| *absent == library);
-        situation.rows().iter().filter(|row| !row.library.is_some_and(is_absent)).collect()
+        situation.rows().iter().filter(|row| !row.needs.is_some_and(is_absent)).collect()
     }
 
     fn samples(

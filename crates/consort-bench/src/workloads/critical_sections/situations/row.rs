@@ -113,7 +113,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) is_peer: bool,
     /// The library that must be loaded.
-    pub(super) library: Option<LoadedLocks>,
+    pub(super) needs: Option<LoadedLocks>,
     /// Creates the locks for this many threads.
     pub(super) create: fn(usize) -> Box<dyn WorkLoop>,
 }
@@ -123,7 +123,7 @@ fn create<W: Work + 'static>(threads: usize) -> Box<dyn WorkLoop> {
 }
 
 const fn ours<W: Work + 'static>(name: &'static str) -> Row {
-    Row { name, is_peer: false, library: None, create: create::<W> }
+    Row { name, is_peer: false, needs: None, create: create::<W> }
 }
 
 const fn peer<W: Work + 'static>(name: &'static str) -> Row {
@@ -131,7 +131,7 @@ const fn peer<W: Work + 'static>(name: &'static str) -> Row {
 }
 
 const fn loaded<W: Work + 'static>(library: LoadedLocks) -> Row {
-    Row { library: Some(library), ..peer::<W>(library.name()) }
+    Row { needs: Some(library), ..peer::<W>(library.name()) }
 }
 
 macro_rules! of_mutexes {
@@ -224,7 +224,7 @@ mod tests {
             for peer in [REFERENCE, "std", "usync", "pthread", "nsync", "absl::Mutex"] {
                 assert!(names.contains(&peer), "{situation}: {peer}");
             }
-            assert!(rows.iter().all(|row| row.library.is_none_or(|it| it.name() == row.name)));
+            assert!(rows.iter().all(|row| row.needs.is_none_or(|it| it.name() == row.name)));
         }
     }
 }
