@@ -9,6 +9,10 @@
 //! holder then hands it over. So a thread waits for one turn of each thread before it, and none
 //! starves.
 //!
+//! If threads work between sections, turns let only one of them work at a time. Alternating costs
+//! transfers, but may be faster. So the holder measures the rates of both ways, and tries the slower
+//! one again from time to time. While threads alternate, they take the lock as soon as it is free.
+//!
 //! The first cannot ask while it waits for a processor. If that is the holder's, it may wait until
 //! the scheduler's next tick: 4 ms. So the holder looks at the clock at each 256th release, and
 //! hands over if the first has waited for 400 us.
@@ -25,7 +29,7 @@
 //! | `HELD` and `ASKED` | the first in the queue, at `first`, gets it next |
 //!
 //! A thread first tries to exchange 0 for `HELD`: checking first would cost one more transfer of a
-//! line that another thread has written.
+//! line that another thread has written. While threads alternate, it does so twice.
 
 #![expect(unsafe_code, reason = "links nodes by addresses, and relies on a lock")]
 
@@ -60,24 +64,92 @@ const TURN_NS: u64 = if cfg!(loom) { 0 } else { 100_000 };
 const LONGEST_TURN_NS: u64 = 4 * TURN_NS;
 /// The number of releases between two looks at the clock. 2 in loom models, to keep them small.
 const RELEASES_PER_LOOK: u64 = if cfg!(loom) { 2 } else { 256 };
+/// The bit of `releases` that is set while threads alternate.
+const ALTERNATE: u64 = 1 << 63;
+/// The bit of `releases` that a thread sets that has waited.
+const CONTENDED: u64 = 1 << 62;
+/// The other bits of `releases`.
+const COUNT: u64 = CONTENDED - 1;
+/// The shortest time over which a rate is measured. 0 in loom models.
+const WINDOW_NS: u64 = TURN_NS;
+/// The most windows between trials, as a power of 2.
+const RAREST_TRIAL: u64 = 6;
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
 const RAPID: u64 = 400;
 
+/// The rates of both ways, and the time of the next trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Trials {
+    /// The releases in 100 us, in the last window with turns and in the last with alternating
+    /// threads.
+    rates: [u64; 2],
+    /// The windows until the next trial; 0 in the first window of a trial, which is not compared,
+    /// and `COMPARED` in its second.
+    left: u64,
+    /// The number of windows between trials, as a power of 2.
+    rarity: u64,
+}
+
+impl Trials {
+    const COMPARED: u64 = 0xff;
+    const RATE_BITS: u32 = 24;
+    const MOST_RATE: u64 = (1 << Self::RATE_BITS) - 1;
+
+    fn from_word(word: u64) -> Self {
+        let rates = [word, word >> Self::RATE_BITS].map(|rate| rate & Self::MOST_RATE);
+        Self { rates, left: word >> 48 & 0xff, rarity: word >> 56 }
+    }
+
+    fn word(self) -> u64 {
+        let [turns, alternating] = self.rates.map(|rate| rate.min(Self::MOST_RATE));
+        turns | alternating << Self::RATE_BITS | self.left << 48 | self.rarity << 56
+    }
+
+    /// Notes the rate of a window. Returns whether threads alternate in the next one.
+    fn next(&mut self, alternate: bool, rate: u64) -> bool {
+        self.rates[usize::from(alternate)] = rate;
+        match self.left {
+            0 => {
+                self.left = Self::COMPARED;
+                alternate
+            }
+            Self::COMPARED => {
+                let wins = rate > self.rates[usize::from(!alternate)];
+                self.rarity = if wins { 0 } else { (self.rarity + 1).min(RAREST_TRIAL) };
+                self.left = 1 << self.rarity;
+                alternate == wins
+            }
+            _ => {
+                self.left -= 1;
+                alternate != (self.left == 0)
+            }
+        }
+    }
+}
+
 /// A barging lock that hands over after a turn of 100 to 400 microseconds while others wait. No
 /// thread starves.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Handoff {
-    state: Word,
-    /// The number of releases, which shows how rapidly the lock is used. Only the holder changes
-    /// it.
-    releases: Word,
+    /// When the present window began; 0 if none has.
+    window_ns: Word,
+    /// The number of releases by then.
+    window_releases: Word,
+    /// The [`Trials`].
+    trials: Word,
     /// Its holder is the first in the queue.
     queue: Mcs,
     /// The node of the first in the queue; 0 if there is none, or if it has the lock. A thread
     /// announces itself if the queue was empty. Otherwise the thread before it, which then has the
     /// lock, does so.
     first: Word,
+    /// The number of releases, which shows how rapidly the lock is used, `ALTERNATE` and
+    /// `CONTENDED`. Only the holder changes it. Like `state`, it is close to the data, because a
+    /// transfer then often moves all three.
+    releases: Word,
+    state: Word,
 }
 
 impl Handoff {
@@ -85,7 +157,15 @@ impl Handoff {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: Word::new(0), releases: Word::new(0), queue: Mcs::new(), first: Word::new(0) }
+        Self {
+            window_ns: Word::new(0),
+            window_releases: Word::new(0),
+            trials: Word::new(0),
+            queue: Mcs::new(),
+            first: Word::new(0),
+            releases: Word::new(0),
+            state: Word::new(0),
+        }
     }
 
     /// Takes the lock if it is free.
@@ -98,8 +178,8 @@ impl Handoff {
     /// check, at least `cycles` cycles ago.
     async fn is_quiet<M: Machine>(&self, m: &M, releases: &mut u64, cycles: u64) -> bool {
         let now = m.load(&self.releases, Relaxed).await;
-        let passed = now.wrapping_sub(replace(releases, now));
-        passed.saturating_mul(RAPID) <= cycles.max(RAPID)
+        let passed = now.wrapping_sub(replace(releases, now)) & COUNT;
+        now & ALTERNATE != 0 || passed.saturating_mul(RAPID) <= cycles.max(RAPID)
     }
 
     /// Checks the lock after ever longer rests, up to `longest`, and takes it if it is free and not
@@ -165,6 +245,42 @@ impl Handoff {
         unsafe { self.queue.pass_on(m, mine) }.await
     }
 
+    /// Notes that the caller, which has the lock, waited for it.
+    async fn note_waited<M: Machine>(&self, m: &M) {
+        let releases = m.load(&self.releases, Relaxed).await;
+        if releases & CONTENDED == 0 {
+            m.store(&self.releases, releases | CONTENDED, Relaxed).await;
+        }
+    }
+
+    /// Ends the present window if it is long enough, and decides whether threads alternate in the
+    /// next one. Nothing is measured while no thread waits. The caller has the lock.
+    async fn look<M: Machine>(&self, m: &M) {
+        let releases = m.load(&self.releases, Relaxed).await;
+        let count = releases & COUNT;
+        let begun = m.load(&self.window_ns, Relaxed).await;
+        let contended = releases & CONTENDED != 0 || m.load(&self.first, Relaxed).await != 0;
+        if begun == 0 && !contended {
+            return;
+        }
+        let now = m.now_ns();
+        let passed = if cfg!(loom) { 1 } else { now.saturating_sub(begun) };
+        if begun != 0 && passed < WINDOW_NS {
+            return;
+        }
+        let mut alternate = releases & ALTERNATE != 0;
+        if begun != 0 && contended {
+            let made = count.wrapping_sub(m.load(&self.window_releases, Relaxed).await) & COUNT;
+            let mut trials = Trials::from_word(m.load(&self.trials, Relaxed).await);
+            alternate = trials.next(alternate, made.saturating_mul(100_000) / passed);
+            m.store(&self.trials, trials.word(), Relaxed).await;
+        }
+        m.store(&self.window_ns, if contended { now } else { 0 }, Relaxed).await;
+        m.store(&self.window_releases, count, Relaxed).await;
+        let way = if alternate { ALTERNATE } else { 0 };
+        m.store(&self.releases, count | way, Relaxed).await;
+    }
+
     /// Returns whether the first in the queue has waited for the longest turn. The caller has the
     /// lock.
     async fn is_overdue<M: Machine>(&self, m: &M) -> bool {
@@ -192,7 +308,15 @@ unsafe impl RawLock for Handoff {
     }
 
     async fn wait<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
+        if m.load(&self.releases, Relaxed).await & ALTERNATE != 0 {
+            m.pause(FIRST_REST).await;
+            if self.take(m).await.is_some() {
+                self.note_waited(m).await;
+                return Ok(());
+            }
+        }
         if self.watch(m, LONGEST_BEFORE, 2 * LONGEST_BEFORE).await {
+            self.note_waited(m).await;
             return Ok(());
         }
         let mine = m.take_line();
@@ -204,6 +328,7 @@ unsafe impl RawLock for Handoff {
             }
         }
         self.take_as_first(m, mine).await?;
+        self.note_waited(m).await;
         self.leave_queue(m, mine).await
     }
 
@@ -231,6 +356,9 @@ unsafe impl RawLock for Handoff {
     /// Hands the lock over to the first in the queue if it has asked or is overdue. Otherwise
     /// releases the lock.
     async unsafe fn pass_on<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
+        if m.load(&self.releases, Relaxed).await % RELEASES_PER_LOOK == 1 {
+            self.look(m).await;
+        }
         if !self.is_overdue(m).await
             // Pairs with the acquire in `take`.
             && m.compare_exchange(&self.state, HELD, 0, Release).await.is_ok()
@@ -245,5 +373,43 @@ unsafe impl RawLock for Handoff {
         m.store(&first[HANDED], 1, Release).await; // pairs with the acquire of the wait
         m.wake(&first[HANDED]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs windows with these rates of turns and of alternating threads. Returns how many of the
+    /// last 100 alternated.
+    fn alternating(trials: &mut Trials, windows: usize, rates: [u64; 2]) -> usize {
+        let mut alternate = false;
+        let mut ways = vec![];
+        for _ in 0..windows {
+            ways.push(alternate);
+            alternate = trials.next(alternate, rates[usize::from(alternate)]);
+        }
+        ways.iter().rev().take(100).filter(|&&way| way).count()
+    }
+
+    #[test]
+    fn the_faster_way_is_used_most_of_the_time() {
+        assert!(alternating(&mut Trials::default(), 1_000, [5_000, 6_000]) >= 95);
+        assert!(alternating(&mut Trials::default(), 1_000, [6_000, 5_000]) <= 5);
+    }
+
+    #[test]
+    fn another_way_is_tried_again() {
+        let mut trials = Trials::default();
+        alternating(&mut trials, 1_000, [6_000, 5_000]);
+        assert!(alternating(&mut trials, 300, [5_000, 6_000]) >= 90);
+    }
+
+    #[test]
+    fn trials_fit_into_a_word() {
+        let trials = Trials { rates: [3, Trials::MOST_RATE], left: Trials::COMPARED, rarity: 6 };
+        assert_eq!(Trials::from_word(trials.word()), trials);
+        let fast = Trials { rates: [1 << 40, 0], ..trials };
+        assert_eq!(Trials::from_word(fast.word()).rates, [Trials::MOST_RATE, 0]);
     }
 }

@@ -413,7 +413,7 @@ fn locks_have_the_documented_sizes() {
     assert_eq!(size_of::<Mutex<(), Cna>>(), 8 + of_holder);
     assert_eq!(size_of::<Mutex<(), Ticket>>(), 16 + of_holder);
     assert_eq!(size_of::<Mutex<(), Hapax>>(), 16 + of_holder);
-    assert_eq!(size_of::<Mutex<()>>(), 32 + of_holder);
+    assert_eq!(size_of::<Mutex<()>>(), 56 + of_holder);
     assert_eq!(size_of::<RwLock<()>>(), 16);
     assert_eq!(size_of::<Condvar>(), 32);
     assert_eq!(size_of::<Semaphore>(), 48);
