@@ -73,7 +73,7 @@ const COUNT: u64 = CONTENDED - 1;
 /// The shortest time over which a rate is measured. 0 in loom models.
 const WINDOW_NS: u64 = TURN_NS;
 /// The most windows between trials, as a power of 2.
-const RAREST_TRIAL: u64 = 6;
+const RAREST_TRIAL: u64 = 7;
 /// The lock is in rapid use if it is released more often than once in this many cycles, the time of
 /// several transfers of a line.
 const RAPID: u64 = 400;
@@ -84,8 +84,8 @@ struct Trials {
     /// The releases in 100 us, in the last window with turns and in the last with alternating
     /// threads.
     rates: [u64; 2],
-    /// The windows until the next trial; 0 in the first window of a trial, which is not compared,
-    /// and `COMPARED` in its second.
+    /// The windows until the next trial; 0 in the first window of a trial, and `COMPARED` in its
+    /// second. The first is too slow even if the other way is faster, because threads still sleep.
     left: u64,
     /// The number of windows between trials, as a power of 2.
     rarity: u64,
@@ -109,13 +109,14 @@ impl Trials {
     /// Notes the rate of a window. Returns whether threads alternate in the next one.
     fn next(&mut self, alternate: bool, rate: u64) -> bool {
         self.rates[usize::from(alternate)] = rate;
+        let other = self.rates[usize::from(!alternate)];
         match self.left {
-            0 => {
+            0 if rate > other / 4 * 3 => {
                 self.left = Self::COMPARED;
                 alternate
             }
-            Self::COMPARED => {
-                let wins = rate > self.rates[usize::from(!alternate)];
+            0 | Self::COMPARED => {
+                let wins = rate > other;
                 self.rarity = if wins { 0 } else { (self.rarity + 1).min(RAREST_TRIAL) };
                 self.left = 1 << self.rarity;
                 alternate == wins
