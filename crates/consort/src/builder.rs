@@ -191,7 +191,9 @@ impl Job {
         JobBuilder { start: Start::Processes(rank, rendezvous), ..Self::threads(size) }
     }
 
-    /// Configures one PE per core that this process may use, so that none waits for another's core.
+    /// Configures one PE per core that this process may use, so that none waits for another's core:
+    /// one per processor of its affinity mask, or as many as the quota of its cgroups grants, rounded
+    /// up, if that is less. A program that often sleeps can use more PEs than its quota grants.
     #[must_use]
     pub fn one_per_core() -> JobBuilder {
         let cores = Algorithms::here().topology().usable_cores();
