@@ -195,8 +195,9 @@ void consort_pool_destroy(consort_pool *pool);
 
 /* Creates a barrier for this number of threads, from 1 to 65535. */
 int consort_barrier_create(int threads, consort_barrier **barrier);
-/* Waits until this number of threads have called it. Sets `*is_leader` to 1 on the last one and to 0
- * on the others, unless it is null. */
+/* Waits until this number of threads have called it, without a limit. Sets `*is_leader` to 1 on the
+ * last one and to 0 on the others, unless it is null. If more threads call it than the barrier has,
+ * those that come later begin the next round. */
 int consort_barrier_wait(consort_barrier *barrier, int *is_leader);
 /* As above, for at most `limit_s` seconds. After CONSORT_ERROR_TIMED_OUT the thread is not counted,
  * and may wait again. */
