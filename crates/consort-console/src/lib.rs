@@ -5,7 +5,7 @@
 //!    describes it;
 //! 3. [`results`]: the destinations of results; [`output`]: tables for people and JSON for
 //!    programs; [`report`]: the same as an HTML document with plots;
-//! 4. [`signals`] and [`interrupt`]: orderly ends after Ctrl-C;
+//! 4. [`signals`] and [`interrupt`]: orderly ends after Ctrl-C; [`program`] runs a user's program;
 //! 5. [`session`]: the part of a process in a measurement of several processes;
 //! 6. [`command`] runs a command.
 
@@ -17,6 +17,7 @@ pub mod command;
 pub mod interrupt;
 pub mod measurement;
 pub mod output;
+pub mod program;
 pub mod report;
 pub mod results;
 pub mod session;

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::c_int,
     fmt, io,
     sync::{
         Arc, OnceLock,
@@ -19,20 +20,24 @@ pub const INTERRUPTED: u8 = 130;
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Returns the flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one
-/// ends the process.
+/// ends the process. To be called once in a process.
 ///
 /// # Errors
 /// When the system refuses a signal handler.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    stop_at(&[SIGINT, SIGTERM]).context("cannot handle interrupts")
+}
+
+/// As [`stop_flag`], for some of its signals.
+pub(crate) fn stop_at(signals: &[c_int]) -> io::Result<Arc<AtomicBool>> {
+    let flag = FLAG.get_or_init(Arc::default);
+    for &signal in signals {
         // In this order the first signal finds the flag unset, and only sets it.
-        let (status, stop) = (i32::from(INTERRUPTED), Arc::clone(&flag));
-        signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, stop))
-            .context("cannot handle interrupts")?;
+        let status = i32::from(INTERRUPTED);
+        signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(flag))?;
+        signal_hook::flag::register(signal, Arc::clone(flag))?;
     }
-    Ok(Arc::clone(FLAG.get_or_init(|| flag)))
+    Ok(Arc::clone(flag))
 }
 
 /// Turns a write beyond the file size limit (`ulimit -f`) into an error. Without a handler, the

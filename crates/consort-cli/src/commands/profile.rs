@@ -22,8 +22,8 @@ use consort::launch::Fabric;
 
 use consort_console::{
     args,
-    interrupt::stop_flag,
     output::{quoted, write_or_print},
+    program::run,
 };
 use joined::JobProfile;
 use tuning::{AdvisedJob, Advisor};
@@ -66,11 +66,11 @@ impl Profile {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let folder = tempfile::tempdir().context("cannot create a folder for the profile")?;
         let (program, words) = self.program.split_first().context("a program is required")?;
-        // An interrupt ends the program, which shares the terminal, and then the profile is shown.
-        let _stop = stop_flag()?;
         let mut command = Command::new(program);
         command.args(words).env(PROFILE, folder.path());
-        let status = command.status().with_context(|| format!("cannot run {}", quoted(program)))?;
+        // If an interrupt or a request to terminate ends the program, the profile is shown.
+        let status =
+            run(&mut command).with_context(|| format!("cannot run {}", quoted(program)))?;
         let jobs = joined::read(folder.path())?;
         ensure!(
             !jobs.is_empty(),

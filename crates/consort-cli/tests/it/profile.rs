@@ -2,10 +2,12 @@
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use consort_sandbox::built;
@@ -126,4 +128,24 @@ fn status_is_that_of_the_program() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("cannot run /nowhere/program"), "{said}");
+}
+
+/// The program ends in an orderly way, as it would without the command, and then the profile is
+/// shown.
+#[test]
+fn request_to_terminate_is_passed_on_to_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = format!(
+        "trap '{}; exit 7' TERM; echo ready; for i in $(seq 600); do sleep 0.05; done",
+        first().display()
+    );
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(folder.path()).args(["profile", "sh", "-c", &script]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    assert_eq!(lines.next().expect("a line").expect("text"), "ready");
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(7), "{rest:?}");
+    assert!(rest.iter().any(|line| line.starts_with("Job: 4 PEs (threads)")), "{rest:?}");
 }
