@@ -16,7 +16,7 @@ use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::
 /// Below this many bytes, a combination in place copies: short messages are copied anyway.
 const SHORT_BYTES: usize = 32 << 10;
 /// The most bytes of elements that a combination copies at a time, or that processes combine in a
-/// call.
+/// call. Short floats that are widened count as `f32`.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Returns the number of elements in a piece, at least one.
@@ -58,12 +58,6 @@ impl Team {
         self.state.endpoint.job().own().is_some()
     }
 
-    /// Returns whether a long call that combines is made in pieces.
-    #[cold]
-    fn has_pieces(&self, collective: Collective) -> bool {
-        collective != Collective::ReduceScatter && self.copies_for_peers()
-    }
-
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
     /// `N` is the type of the program's elements, and `T` the type that is sent for them.
     #[inline(always)]
@@ -96,16 +90,15 @@ impl Team {
         target: &mut [T],
         site: Site,
     ) -> Result<()> {
-        let is_long = combination.is_some() && source.len() > piece_len(size_of::<T>());
-        if is_long && self.has_pieces(verb.collective) {
-            return self.on_pieces::<N, T>(verb, combination, source, target, site);
+        if combination.is_some() && source.len() > piece_len(size_of::<T>()) {
+            return self.combine_long::<N, T>(verb, combination, source, target, site);
         }
         self.on_slices::<N, T>(verb, combination, source, target, site)
     }
 
-    /// Makes a call as [`Team::on_slices`], by a call for each piece.
+    /// Combines slices of more than a piece.
     #[cold]
-    fn on_pieces<N, T: Pod>(
+    fn combine_long<N, T: Pod>(
         &self,
         verb: Verb<'_>,
         combination: Combination<'_>,
@@ -115,8 +108,13 @@ impl Team {
     ) -> Result<()> {
         let lens = (source.len(), target.len());
         block_len(verb.collective, verb.blocks(self), self.size(), lens)?;
+        // Elements that are widened are divided into pieces of `f32` later.
+        let has_pieces = verb.collective != Collective::ReduceScatter
+            && self.copies_for_peers()
+            && Widening::of(self, &verb, combination).is_none();
         let bytes = size_of::<T>();
-        for (verb, piece) in pieces(verb, source.len(), bytes, piece_len(bytes)) {
+        let len = if has_pieces { piece_len(bytes) } else { source.len() };
+        for (verb, piece) in pieces(verb, source.len(), bytes, len) {
             let (source, received) = (&source[piece.clone()], in_target(&piece, target.len()));
             self.on_slices::<N, T>(verb, combination, source, &mut target[received], site)?;
         }
