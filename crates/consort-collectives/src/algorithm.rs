@@ -202,6 +202,13 @@ pub trait Algorithm: 'static {
         false
     }
 
+    /// Returns whether the target of a PE may also be its source, if its peers read a copy that is
+    /// made when the PE exposes the source: if the algorithm does not send from its source, and
+    /// never reads a part of it after it has written that part of the target.
+    fn may_replace_source(_: &Setting) -> bool {
+        false
+    }
+
     /// Returns the model's estimate of a call, in nanoseconds. A `Loose` call is one of many in a
     /// row; any other call is a single one.
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;

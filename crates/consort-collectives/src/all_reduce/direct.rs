@@ -20,6 +20,7 @@ use crate::{
         direct::{self, Schedule},
         exposed::Exposed,
     },
+    reduce::combines_own_first,
 };
 
 #[derive(Hash)]
@@ -34,6 +35,10 @@ impl Algorithm for Direct {
         let CallSpec { pes, bytes, .. } = setting.call;
         let exposed = Exposed::to_all(setting, Span::source(0, bytes));
         Schedule::new::<Self>(setting, candidate, (0, pes), exposed)
+    }
+
+    fn may_replace_source(setting: &Setting) -> bool {
+        combines_own_first(setting)
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {

@@ -71,6 +71,10 @@ impl Algorithm for Direct {
         })
     }
 
+    fn may_replace_source(setting: &Setting) -> bool {
+        combines_own_first(setting)
+    }
+
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (passes, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
@@ -133,6 +137,15 @@ impl Algorithm for Direct {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns whether `sum` may be `own` in [`combine_in_order`]: if the first pass combines `own`.
+pub(crate) fn combines_own_first(setting: &Setting) -> bool {
+    match setting.rank {
+        Rank(0) => true,
+        Rank(1) => setting.call.class == OperatorClass::Commutative,
+        _ => false,
     }
 }
 

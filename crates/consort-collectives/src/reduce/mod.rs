@@ -7,7 +7,7 @@
 
 use crate::{Vendor, algorithm::registry, barrier_get::BarrierGet};
 
-pub(crate) use direct::combine_in_order;
+pub(crate) use direct::{combine_in_order, combines_own_first};
 
 registry! {
     direct: Direct,

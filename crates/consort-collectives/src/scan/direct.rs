@@ -23,6 +23,7 @@ use crate::{
         direct::{self, Schedule},
         exposed::Exposed,
     },
+    reduce::combines_own_first,
 };
 
 #[derive(Hash)]
@@ -41,6 +42,10 @@ impl Algorithm for Direct {
         let exposed = Exposed::new(setting, Span::source(0, bytes), later);
         let inputs = rank + u32::from(collective == Collective::Scan);
         Schedule::new::<Self>(setting, candidate, (0, inputs), exposed)
+    }
+
+    fn may_replace_source(setting: &Setting) -> bool {
+        combines_own_first(setting)
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {

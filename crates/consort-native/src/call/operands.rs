@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A buffer that the caller passes to a call. It is not `Copy`, because a copied target could be
-/// both source and target of one call.
+/// both source and target of one call; see [`Buffer::as_source`].
 ///
 /// ```compile_fail,E0382
 /// # use consort_native::{Buffer, Operands};
@@ -59,6 +59,17 @@ impl<'b> Buffer<'b> {
         assert!(inside, "a buffer must lie in the symmetric heap");
         let at = job.heap(rank).wrapping_add(offset);
         Self { at, bytes, symmetric: true, borrow: PhantomData }
+    }
+
+    /// Returns this target as the source of the same call, whose results replace the contribution.
+    /// `None` unless peers read a copy of it that is made when the call exposes it: the PEs must be
+    /// processes, and the memory must not lie in this PE's heap.
+    #[must_use]
+    pub fn as_source(&self, job: &Job) -> Option<Self> {
+        let own = job.own()?;
+        let Self { at, bytes, symmetric, borrow } = *self;
+        let is_private = !symmetric && job.heap_block(own, at, bytes).is_none();
+        is_private.then_some(Self { at, bytes, symmetric, borrow })
     }
 
     /// Returns the length in bytes.

@@ -15,6 +15,9 @@ use crate::{Result, Symmetric, Team, runtime::dispatch::Combination, symmetric::
 
 /// Below this many bytes, a combination in place copies: short messages are copied anyway.
 const SHORT_BYTES: usize = 32 << 10;
+/// Below this many bytes, processes copy too: a copy in the nearest cache takes hardly longer than
+/// to find out that there need be none.
+const FEW_BYTES: usize = 4 << 10;
 /// The most bytes of elements that a combination copies at a time, or that processes combine in a
 /// call. Short floats that are widened count as `f32`.
 const PIECE_BYTES: usize = 1 << 20;
@@ -182,7 +185,8 @@ impl Team {
             }
             return Ok(());
         }
-        // Two PEs that read copies of each other's contributions need no algorithm in place.
+        // Two PEs that read copies of each other's contributions need no algorithm in place: see
+        // `combine_over`.
         let is_copied = || self.size() == 2 && self.copies_for_peers();
         if size_of_val(data) < SHORT_BYTES || is_copied() {
             return self.combine_in_pieces::<N, T>(verb, combination, data, site);
@@ -217,7 +221,8 @@ impl Team {
     }
 
     /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
-    /// contribution while its first results are written, so they read a copy of the piece.
+    /// contribution while its first results are written, so the algorithm gets a copy of the piece,
+    /// unless it makes one itself.
     fn combine_in_pieces<N, T: Pod>(
         &self,
         verb: Verb<'_>,
@@ -232,11 +237,34 @@ impl Team {
                 self.on_slices::<N, T>(verb, combination, piece, &mut [], site)?;
                 continue; // this PE receives nothing
             }
+            if self.combine_over::<N, T>(verb, combination, piece, site)? {
+                continue;
+            }
             copy.clear();
             copy.extend_from_slice(piece);
             self.on_slices::<N, T>(verb, combination, &copy, piece, site)?;
         }
         Ok(())
+    }
+
+    /// Combines `data` in place by one call, which reads and writes it, if the PEs are processes and
+    /// the algorithm exposes it: peers then read a copy. The first call of a kind, which makes the
+    /// plan, is not made here. Returns whether the call has been made.
+    fn combine_over<N, T: Pod>(
+        &self,
+        verb: Verb<'_>,
+        combination: Combination<'_>,
+        data: &mut [T],
+        site: Site,
+    ) -> Result<bool> {
+        let (len, target) = (data.len(), Buffer::target(data));
+        if target.byte_len() < FEW_BYTES {
+            return Ok(false);
+        }
+        let Some(source) = target.as_source(self.state.endpoint.job()) else { return Ok(false) };
+        let kernel = combination.map(|it| it.kernel);
+        let operands = Operands { kernel, source, target, layouts: None };
+        self.state.call_in_place(&verb.spec::<N, T>(self, len, combination), &operands, site)
     }
 
     /// Makes a call of a vector variant on slices, as [`Team::on_slices`].

@@ -224,9 +224,10 @@ impl<F: Form> Call<F> {
     ///
     /// A blocking call in place copies no data of 32 KiB or more, unless a forced algorithm needs
     /// contributions separate from results, an element is larger than 16 KiB, or the PEs are two
-    /// processes. Other data is copied, at most 1 MiB at a time. Processes combine private data of
-    /// more than 1 MiB by a call for each MiB, which profiles count. This holds for
-    /// [`Call::reduce`] and [`Call::scan`] too.
+    /// processes. These copy in the first call of a kind, and later unless the algorithm is
+    /// `direct`. Other data is copied, at most 1 MiB at a time. Processes combine private data of
+    /// more than 1 MiB by a call for each MiB, which profiles count; short floats are widened
+    /// first among three or more PEs. This holds for [`Call::reduce`] and [`Call::scan`] too.
     ///
     /// # Errors
     /// See [`Call`].

@@ -39,6 +39,21 @@ impl Hold {
         self.call_by_new_plan(key, call, operands, site)
     }
 
+    /// Makes a call whose source and target are the same memory, of which peers read a copy, if the
+    /// cached plan allows that. Returns whether it has made the call.
+    pub(crate) fn call_in_place(
+        &self,
+        call: &CallSpec,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Result<bool> {
+        let found = self.cache.find(&Key::of(call, operands.kernel.as_ref()));
+        let Some(ready) = found.filter(|ready| ready.may_replace_source()) else {
+            return Ok(false);
+        };
+        self.run_new(&*ready, operands, site).map(|()| true)
+    }
+
     /// Makes the call by a new plan: separate from `run`, so that calls by cached plans stay short.
     #[cold]
     #[inline(never)]

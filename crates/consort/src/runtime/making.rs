@@ -47,6 +47,7 @@ impl Visitor for Maker<'_> {
     fn visit<A: Algorithm>(self) -> Self::Output {
         let Self { setting, barrier, identity } = self;
         let plan = Plan::new(&setting, &identity.candidate, barrier)?;
-        Ok(Arc::new(Prepared::<A> { plan, identity }))
+        let may_replace_source = A::may_replace_source(&setting);
+        Ok(Arc::new(Prepared::<A> { plan, identity, may_replace_source }))
     }
 }

@@ -168,6 +168,10 @@ mod tests {
         fn candidate(&self) -> &Candidate {
             &self.0
         }
+
+        fn may_replace_source(&self) -> bool {
+            false
+        }
     }
 
     /// Kinds of call on the same data have separate places: a program may alternate between them.

@@ -29,6 +29,8 @@ pub(crate) trait Ready: Send + std::marker::Sync {
     fn drive<'c>(&'c self, call: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// Returns the algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
+    /// As [`Algorithm::may_replace_source`].
+    fn may_replace_source(&self) -> bool;
 }
 
 /// A plan whose blocking calls a caller can drive itself.
@@ -51,6 +53,7 @@ pub(crate) trait Drivable: Ready {
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
     pub(crate) identity: CallIdentity,
+    pub(crate) may_replace_source: bool,
 }
 
 /// The data of a plan that does not depend on the algorithm's type.
@@ -90,6 +93,10 @@ impl<A: Algorithm> Ready for Prepared<A> {
 
     fn candidate(&self) -> &Candidate {
         &self.identity.candidate
+    }
+
+    fn may_replace_source(&self) -> bool {
+        self.may_replace_source
     }
 }
 

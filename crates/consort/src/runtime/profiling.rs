@@ -458,4 +458,8 @@ impl Ready for Profiled {
     fn candidate(&self) -> &Candidate {
         self.ready.candidate()
     }
+
+    fn may_replace_source(&self) -> bool {
+        self.ready.may_replace_source()
+    }
 }

@@ -124,4 +124,8 @@ impl Ready for Counted {
     fn candidate(&self) -> &Candidate {
         self.ready.candidate()
     }
+
+    fn may_replace_source(&self) -> bool {
+        self.ready.may_replace_source()
+    }
 }
