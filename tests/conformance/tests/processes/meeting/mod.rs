@@ -6,9 +6,11 @@
 //! | `running` | starts processes, and checks how they end |
 //! | `programs` | the programs of the processes |
 //! | `starts`, `ends`, `bad_input` | the tests |
+//! | `pieces` | tests of calls in pieces, and their programs |
 
 mod bad_input;
 mod ends;
+mod pieces;
 mod programs;
 mod running;
 mod starts;
@@ -18,5 +20,6 @@ use libtest_mimic::Trial;
 pub(crate) use programs::{arguments, run};
 
 pub(crate) fn tests() -> impl Iterator<Item = Trial> {
-    starts::tests().into_iter().chain(ends::tests()).chain(bad_input::tests())
+    let tests = starts::tests().into_iter().chain(ends::tests()).chain(bad_input::tests());
+    tests.chain(pieces::tests())
 }

@@ -20,7 +20,10 @@ use consort::{
 use consort_sandbox::children;
 use rustix::process::{Pid, Resource, Rlimit, Signal as Kill, getrlimit, kill_process, setrlimit};
 
-use super::running::{INHERITED, LONG, MEETS, SOON, start};
+use super::{
+    pieces,
+    running::{INHERITED, LONG, MEETS, SOON, start},
+};
 use crate::{
     early_ends::be_busy,
     public::{play, programs},
@@ -64,6 +67,9 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         }
         ["full"] => fill_files(job(name), name, limit),
         ["masked"] => look_at_signals(job(name)),
+        ["pieces"] => pieces::combine(job(name)),
+        ["ordered"] => pieces::combine_in_order(job(name)),
+        ["mismatched"] => pieces::mismatch(job(name)),
         ["pool"] => job(name).pool().map(drop),
         _ => panic!("unknown program"),
     };
