@@ -30,7 +30,8 @@ class Request:
     def wait(self) -> Any:
         """Waits until the call is complete, and returns its result, once.
 
-        The result is that of the blocking call: None if this PE gets none.
+        The result is that of the blocking call: None if this PE gets none, and for a barrier and
+        a message that was sent.
         """
         elements = self._native.wait()
         if elements is None or self._shape is None:

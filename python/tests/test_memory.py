@@ -79,6 +79,19 @@ def test_calls_work_in_memory(processes, length):
 
 
 @BOTH
+def test_peers_may_read_an_array_in_place_in_symmetric_memory(processes):
+    def program(team):
+        mine = team.symmetric(40_000).array
+        for _ in range(5):  # the first call makes the plan
+            mine[:] = np.arange(40_000) + team.rank
+            team.all_reduce(mine, out=mine)
+            np.testing.assert_array_equal(mine, 2.0 * np.arange(40_000) + 1)
+            team.barrier()
+
+    consort.launch(program, 2, processes=processes)
+
+
+@BOTH
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "complex128", "bfloat16"])
 def test_memory_of_any_type_is_an_array(processes, dtype):
     if dtype == "bfloat16":

@@ -139,7 +139,7 @@ def test_works_and_futures(run):
         first = works[3].get_future().then(lambda future: future.value()[0].elements[0])
         assert works[-1].wait() and all(work.is_completed() for work in works)
         assert first.wait() == 6.0 and works[0].is_success() and works[0].exception() is None
-        assert works[1].result()[0] is tensors[1]
+        assert works[1].result()[0] is tensors[1] and group.barrier().result() == []
         works[1].synchronize()
         group.barrier().wait()
 
@@ -273,7 +273,8 @@ def test_caller_that_waits_makes_the_call_itself(run):
 
         post, group._threads[0].post = group._threads[0].post, refuse
         work = group.allreduce([mine], waits)
-        assert work.wait() and work.is_success() and work.get_future().wait() is None
+        assert work.wait() and work.is_success() and work.result() is None
+        assert work.get_future().wait() is None
         assert mine.elements.tolist() == [6, 6]
         with pytest.raises(TypeError, match="takes a tensor"):
             group.allreduce([1], waits)

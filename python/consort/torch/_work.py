@@ -13,7 +13,7 @@ from .._pe_thread import PeThread
 
 
 class Work(dist.Work):
-    """A call that is complete when torch gets it."""
+    """A call that is complete when torch gets it. It has no tensors."""
 
     #: The process whose message was received.
     source = -1
@@ -54,10 +54,15 @@ class Work(dist.Work):
         return self.source
 
     def result(self) -> Any:
+        """Waits for the call, and returns its tensors.
+
+        It is None if the thread that asked for the call has made it, as with `asyncOp=False`.
+        """
         self.wait()
         return self._outcome()
 
     def get_future(self) -> torch.futures.Future[Any]:
+        """Returns a future with the value of `result`."""
         over: torch.futures.Future[None] = torch.futures.Future()
         future = self._after(over)
         over.set_result(None)
@@ -71,7 +76,7 @@ class Work(dist.Work):
 
 
 class Started(Work):
-    """A call that a thread of a group makes."""
+    """A call that a thread of a group makes, and its tensors."""
 
     def __init__(self, thread: PeThread, name: str, limit: float, tensors: Any) -> None:
         super().__init__()
