@@ -122,7 +122,7 @@ fn status_is_that_of_the_program() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("made no calls of Consort"), "{said}");
     let script = format!("{}; exit 7", first().display());
-    let output = profile(folder.path(), &[], &["sh".into(), "-c".into(), script]);
+    let output = profile(folder.path(), &["--"], &["sh".into(), "-c".into(), script]);
     assert_eq!(output.status.code(), Some(7), "{output:?}");
     let output = profile(folder.path(), &[], &["/nowhere/program".into()]);
     assert_eq!(output.status.code(), Some(1));
