@@ -249,6 +249,7 @@ impl Described for Coherent {
         }
         self.distances = all;
         self.core.as_ref().map_or(Ok(()), |core| core.check(self.layout.threads_per_core()))?;
+        self.threads.as_ref().map_or(Ok(()), Threads::check)?;
         ensure(!self.caches.is_empty(), "cache", "expected at least one cache, found none")?;
         let threads = self.threads();
         for (index, cache) in self.caches.iter().enumerate() {

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading;
+use super::reading::{self, Flaw, ensure};
 
 /// How the threads of a coherent machine issue their operations on shared words.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -20,8 +20,21 @@ pub struct Threads {
     /// The cycles of an iteration of an empty loop.
     #[serde(deserialize_with = "reading::positive")]
     pub loop_cycles: f64,
+    /// The cycles in which a program draws a random number, such as that of its pauses.
+    #[serde(default, deserialize_with = "reading::not_negative")]
+    pub random_cycles: f64,
+    /// The cycles in which a thread takes a node of memory, or gives it back, in addition to the
+    /// accesses to its pool.
+    #[serde(default, deserialize_with = "reading::not_negative")]
+    pub allocation_cycles: f64,
     /// Where atomic operations are executed.
     pub atomics: AtomicsAt,
+    /// Whether stores are executed at the home of their line, too, so that no core owns a line.
+    #[serde(default)]
+    pub stores_at_home: bool,
+    /// Whether a core then keeps its copy of a line to which it stores.
+    #[serde(default = "keeps")]
+    pub stores_keep_copies: bool,
     /// Whether a compare-exchange can work on two words of a line at once.
     #[serde(default)]
     pub pairs: bool,
@@ -57,6 +70,11 @@ pub struct Threads {
     pub streaming: Option<Streaming>,
 }
 
+/// Returns the default: a store leaves its core's copy valid.
+const fn keeps() -> bool {
+    true
+}
+
 /// Where atomic operations are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -64,7 +82,7 @@ pub enum AtomicsAt {
     /// In the cache of the core, which gets the line for that.
     Cache,
     /// In the cache of the tile that is the line's home, which executes one at a time. No core
-    /// keeps a copy. Stores are written through to the home, too, so no core owns a line.
+    /// keeps a copy.
     Home,
 }
 
@@ -76,6 +94,15 @@ pub enum StoreOrder {
     InOrder,
     /// All at the same time. Order needs a fence, which waits for acknowledgements.
     Overlapping,
+}
+
+impl Threads {
+    /// Checks that the home of a line executes stores only if it executes atomic operations.
+    pub(super) fn check(&self) -> Result<(), Flaw> {
+        let has_homes = self.atomics == AtomicsAt::Home;
+        let message = "expected `atomics = \"home\"`, because only such lines have homes";
+        ensure(has_homes || !self.stores_at_home, "threads.stores_at_home", message)
+    }
 }
 
 /// The prefetcher of a core, which works within pages.

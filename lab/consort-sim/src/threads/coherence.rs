@@ -5,12 +5,12 @@
 //! travels back. All its changes happen when it is served. If it waits for no other transaction, it
 //! costs the number that the description gives for the operation, the state and the distance.
 //!
-//! On a machine that executes atomic operations at the line's home, stores are written through to
-//! the home. No core owns a line: each store is a transaction, and it leaves only its own core with
-//! a copy, if that core had one. Every transaction occupies the line at the home equally long. An
-//! atomic operation also occupies the home's unit for atomic operations, which executes those on
-//! all its lines one at a time (Petrović 2015, section 6.2.4). On other machines, a line that is
-//! fetched for writing serves no other transaction before it has arrived.
+//! On a machine that executes atomic operations at the line's home, every transaction occupies the
+//! line there equally long. An atomic operation also occupies the home's unit for atomic
+//! operations, which executes those on all its lines one at a time (Petrović 2015, section 6.2.4).
+//! If stores are written through to the home as well, no core owns a line: each store is a
+//! transaction, and it leaves only its own core with a copy, if that core had one. On other
+//! machines, a line that is fetched for writing serves no other transaction before it has arrived.
 
 use super::{
     costs::Access,
@@ -40,7 +40,7 @@ impl World {
         let others = || line.holders.each().filter(|&holder| holder != core);
         let to = |holder| self.costs.distance(core, holder);
         // Where nobody owns a line, one copy costs what a modified or exclusive line does.
-        let shared = if self.costs.writes_at_home {
+        let shared = if self.costs.stores_at_home {
             line.holders.each().nth(1).is_some()
         } else {
             line.owner.is_none() && others().next().is_some()
@@ -51,7 +51,7 @@ impl World {
             (true, false) => State::Modified,
         };
         let distance = match (line.owner, access) {
-            _ if self.costs.writes_at_home || !line.cached => to(line.home),
+            _ if self.costs.atomics_at_home || !line.cached => to(line.home),
             (Some(owner), _) => to(owner),
             (None, Access::Load) => others().map(to).min().unwrap_or_else(|| to(line.home)),
             (None, _) => others().map(to).max().unwrap_or_else(|| to(line.home)),
@@ -63,9 +63,8 @@ impl World {
     pub(super) fn has(&self, line: &LineState, core: u32, kind: Kind) -> bool {
         match kind {
             Kind::Load | Kind::Prefetch { own: false } => line.holders.has(core),
-            Kind::Store | Kind::Prefetch { own: true } | Kind::Atomic(_) => {
-                line.owner == Some(core)
-            }
+            Kind::Store | Kind::Prefetch { own: true } => line.owner == Some(core),
+            Kind::Atomic(_) => !self.costs.atomics_at_home && line.owner == Some(core),
             Kind::Stream => false,
         }
     }
@@ -160,7 +159,7 @@ impl World {
     /// Returns the time when a line's home can execute a transaction.
     fn unit_free(&self, line: &LineState, kind: Kind) -> Time {
         match kind {
-            Kind::Atomic(_) if self.costs.writes_at_home => {
+            Kind::Atomic(_) if self.costs.atomics_at_home => {
                 self.cores[line.home as usize].atomics_free.get()
             }
             _ => 0,
@@ -181,11 +180,11 @@ impl World {
                 if writes { others.saturating_sub(1) as Time * self.costs.sharer } else { 0 };
             let serve = self.costs.serve + more;
             let rest = (self.cost(line, core, kind) + more).saturating_sub(travelled).max(serve);
-            let transferred = !self.costs.writes_at_home && writes || self.takes(line, core, kind);
+            let transferred = !self.costs.atomics_at_home && writes || self.takes(line, core, kind);
             (rest, if transferred && kind != Kind::Stream { rest } else { serve })
         };
         line.free = now + occupied;
-        if self.costs.writes_at_home && matches!(kind, Kind::Atomic(_)) {
+        if self.costs.atomics_at_home && matches!(kind, Kind::Atomic(_)) {
             self.cores[line.home as usize].atomics_free.set(now + self.costs.serve);
         }
         self.change_copies(line, core, kind);
@@ -270,7 +269,7 @@ impl World {
                 line.owner = Some(core);
             }
             Kind::Load | Kind::Prefetch { own: false } => {
-                let alone = line.holders.is_empty() && !self.costs.writes_at_home;
+                let alone = line.holders.is_empty() && !self.costs.atomics_at_home;
                 line.holders.insert(core);
                 if line.owner != Some(core) {
                     line.owner = alone.then_some(core);
@@ -278,14 +277,14 @@ impl World {
                 line.cached = true;
                 return;
             }
-            Kind::Atomic(_) if self.costs.writes_at_home => {
+            Kind::Atomic(_) if self.costs.atomics_at_home => {
                 line.holders = Cores::default();
                 line.owner = None;
                 line.cached = true;
             }
-            Kind::Store if self.costs.writes_at_home => {
-                let had = line.holders.has(core);
-                line.holders = if had { Cores::only(core) } else { Cores::default() };
+            Kind::Store if self.costs.stores_at_home => {
+                let keeps = self.costs.stores_keep_copies && line.holders.has(core);
+                line.holders = if keeps { Cores::only(core) } else { Cores::default() };
                 line.cached = true;
             }
             Kind::Store | Kind::Prefetch { own: true } | Kind::Atomic(_) => {

@@ -61,9 +61,16 @@ pub(super) struct Costs {
     pub(super) fence: Time,
     pub(super) spin: Time,
     pub(super) loop_cycles: f64,
-    /// Whether writes and atomic operations are executed at the line's home, so that no core owns a
-    /// line.
-    pub(super) writes_at_home: bool,
+    /// The time to draw a random number.
+    pub(super) random: Time,
+    /// The time to take a line from the pool, or to give it back, besides accesses to the pool.
+    pub(super) allocation: Time,
+    /// Whether atomic operations are executed at the line's home.
+    pub(super) atomics_at_home: bool,
+    /// Whether stores are, too, so that no core owns a line.
+    pub(super) stores_at_home: bool,
+    /// Whether a core then keeps its copy of a line to which it stores.
+    pub(super) stores_keep_copies: bool,
     /// Whether a compare-exchange can work on two words at once.
     pub(super) pairs: bool,
     pub(super) in_order: bool,
@@ -114,7 +121,11 @@ impl Costs {
             fence: cycles(threads.fence_cycles),
             spin: cycles(threads.spin_cycles),
             loop_cycles: threads.loop_cycles,
-            writes_at_home: threads.atomics == AtomicsAt::Home,
+            random: cycles(threads.random_cycles),
+            allocation: cycles(threads.allocation_cycles),
+            atomics_at_home: threads.atomics == AtomicsAt::Home,
+            stores_at_home: threads.stores_at_home,
+            stores_keep_copies: threads.stores_keep_copies,
             pairs: threads.pairs,
             in_order: threads.stores == StoreOrder::InOrder,
             claims_lines: threads.claims_lines,

@@ -48,11 +48,13 @@ unsafe impl Machine for SimulatedThread {
     fn take_line(&self) -> &'static Line {
         // The count of the thread's lines, and the line's place.
         self.access_own(2, 2);
+        self.advance(self.world.costs.allocation);
         self.world.take_line(self.me)
     }
 
     fn give_line(&self, line: &'static Line) {
         self.access_own(1, 2);
+        self.advance(self.world.costs.allocation);
         self.state().lines.borrow_mut().push(line);
     }
 

@@ -95,7 +95,7 @@ impl World {
     /// fetch was needed, or `None` if the core waits for too many lines.
     pub(super) fn fetch_ahead(&self, thread: u32, line: u32, own: bool, at: Time) -> Option<bool> {
         let core = self.thread(thread).core;
-        let kind = Kind::Prefetch { own: own && !self.costs.writes_at_home };
+        let kind = Kind::Prefetch { own: own && !self.costs.stores_at_home };
         let mut fetches = self.cores[core as usize].fetches.borrow_mut();
         let now = self.engine.now();
         fetches.retain(|fetch| fetch.done.is_none_or(|done| done > now));

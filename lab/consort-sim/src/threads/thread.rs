@@ -56,9 +56,10 @@ impl SimulatedThread {
         self.world.lines.add_region(lines, self.state().core);
     }
 
-    /// Returns a random number below `bound`; 0 if `bound` is 0.
+    /// Draws a random number below `bound`; 0 if `bound` is 0.
     #[must_use]
     pub fn random(&self, bound: u64) -> u64 {
+        self.advance(self.world.costs.random);
         self.world.engine.roll_below(bound)
     }
 
@@ -186,7 +187,7 @@ impl SimulatedThread {
             self.advance(world.costs.access(Access::Atomic(op), State::Modified, 0));
         } else {
             let home = world.lines.at(line).home;
-            let at_home = world.costs.writes_at_home && home == state.core;
+            let at_home = world.costs.atomics_at_home && home == state.core;
             world.tally(self.me).remote_atomics += u64::from(!at_home);
             world.written(self.me, line);
             let transaction = world.prepare(self.me, line, Kind::Atomic(op));

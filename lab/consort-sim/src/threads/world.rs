@@ -174,7 +174,7 @@ impl World {
         let thread = |&core| ThreadState { core, ..ThreadState::default() };
         Self {
             engine,
-            lines: Lines::new(if costs.writes_at_home { costs.cores() } else { 0 }),
+            lines: Lines::new(if costs.atomics_at_home { costs.cores() } else { 0 }),
             threads: cores.iter().map(thread).collect(),
             cores: (0..costs.cores()).map(|_| Core::default()).collect(),
             traffic: RefCell::default(),

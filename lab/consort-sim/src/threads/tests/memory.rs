@@ -237,12 +237,15 @@ fn a_release_waits_for_stores() {
 }
 
 /// Where homes execute writes, a thread sends each store to the home, also to a line that only its
-/// core has. In a cache, the second store is free.
+/// core has. In a cache, the second store is free, also if only atomic operations go home.
 #[test]
 fn a_store_is_written_through_to_its_home() {
-    for (name, goes_home) in [(TILE, true), (XEON, false), (OPTERON, false)] {
+    let owns: &[_] = &[("threads.stores_at_home", "false")];
+    for (name, changes, goes_home) in
+        [(TILE, &[][..], true), (TILE, owns, false), (XEON, &[], false), (OPTERON, &[], false)]
+    {
         let (line, least) = (Line::new(), coherent(TILE).store_ns(State::Modified, 0));
-        run(name, &[7], async |thread: SimulatedThread| {
+        run_with(name, changes, &[7], async |thread: SimulatedThread| {
             thread.load(&line[0], Relaxed).await;
             thread.store(&line[0], 1, Relaxed).await;
             thread.fence(SeqCst).await;
@@ -258,6 +261,32 @@ fn a_store_is_written_through_to_its_home() {
             assert_eq!(thread.tally_of(thread.thread()).remote_reads, before, "{name}");
         });
     }
+}
+
+/// A core whose stores invalidate its copies fetches a line again after each store to it.
+#[test]
+fn a_store_invalidates_the_copy_only_if_the_machine_says_so() {
+    for (keeps, misses) in [("true", 1), ("false", 3)] {
+        let (line, changes) = (Line::new(), [("threads.stores_keep_copies", keeps)]);
+        let outcome = run_with(TILE, &changes, &[7], async |thread: SimulatedThread| {
+            for value in [1, 2] {
+                thread.load(&line[0], Relaxed).await;
+                thread.store(&line[0], value, Relaxed).await;
+                thread.fence(SeqCst).await;
+            }
+            thread.load(&line[0], Relaxed).await;
+        });
+        assert_eq!(outcome.tallies[0].remote_reads, misses, "{keeps}");
+    }
+}
+
+#[test]
+fn drawing_a_random_number_takes_time() {
+    let changes = [("threads.random_cycles", "30")];
+    run_with(TILE, &changes, &[0], async |thread: SimulatedThread| {
+        let drawn = timed(&thread, async { thread.random(100) }).await;
+        near(drawn, cycles(TILE, 30.0), "a draw");
+    });
 }
 
 /// A core that has no copy of a line gets none by writing through.
