@@ -249,6 +249,9 @@ impl Described for Coherent {
         }
         self.distances = all;
         self.core.as_ref().map_or(Ok(()), |core| core.check(self.layout.threads_per_core()))?;
+        let has_packages = matches!(self.layout, Layout::Packages { .. });
+        let message = "expected a layout of packages, between which the links are";
+        ensure(has_packages || self.links.is_none(), "links", message)?;
         self.threads.as_ref().map_or(Ok(()), Threads::check)?;
         ensure(!self.caches.is_empty(), "cache", "expected at least one cache, found none")?;
         let threads = self.threads();

@@ -291,6 +291,8 @@ fn contradictory_coherent_machines_are_refused() {
     let shared = |old, new, says| refused_at(new, "niagara2-x4", old, new, says);
     shared("pipelines = 2", "pipelines = 3", "divides the 8 threads of a core, found 3");
     shared("copy_waits = 0.8", "copy_waits = 1.0", "less than 1, found 1");
+    let links = "[links]\nplanes = 1\nplane_bytes = 64\nline_ns = 1\n\n[threads]\n";
+    refused_at("[links]", "tile-gx36", "[threads]\n", links, "expected a layout of packages");
     let at_home = "atomics = \"cache\"\nstores_at_home = true";
     let says = "expected `atomics = \"home\"`";
     refused_at("stores_at", "xeon-e7-8867l-x8", "atomics = \"cache\"", at_home, says);
