@@ -77,6 +77,22 @@ mod tests {
         assert!(shipped != changed && !changed.replace_shipped(), "it has been read");
     }
 
+    /// No source gives this time, so anybody may try another one.
+    #[test]
+    fn time_of_a_call_can_be_set_on_every_cluster() {
+        let is_cluster =
+            |name: &&str| matches!(Machine::find(name).unwrap().kind, Kind::Cluster(_));
+        let clusters: Vec<&str> = Machine::shipped().filter(is_cluster).collect();
+        assert!(clusters.len() >= 5, "{clusters:?}");
+        for name in clusters {
+            let Kind::Cluster(changed) = Machine::changed(name, &[("call_ns", "5")]).unwrap().kind
+            else {
+                panic!("{name} is a cluster")
+            };
+            assert_eq!(changed.call_ns, 5.0, "{name}");
+        }
+    }
+
     #[test]
     fn unknown_parameters_and_values_are_refused() {
         for (name, parameter, value) in [
