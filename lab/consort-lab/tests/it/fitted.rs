@@ -115,6 +115,14 @@ fn machines_with_fitted_parameters_are_checked() {
     assert_eq!(Machine::shipped().filter(is_fitted).collect::<Vec<_>>(), MACHINES);
 }
 
+/// More parameters could fit anything.
+#[test]
+fn few_parameters_are_fitted() {
+    let fitted = |name| Machine::find(name).expect(name).provenance.fitted;
+    let of_all: usize = Machine::shipped().map(|name| fitted(name).len()).sum();
+    assert!(of_all <= 8, "{of_all} fitted parameters");
+}
+
 /// A witness for the others, which take longer.
 #[test]
 fn pressure_on_a_buffer_depends_on_its_fitted_parameters_alone() {
