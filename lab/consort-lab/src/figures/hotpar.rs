@@ -1,11 +1,13 @@
 //! The machines of Nishtala and Yelick (HotPar 2009), simulated with all their threads.
 
+use std::cell::OnceCell;
+
 use anyhow::Result;
 use consort::{
     sync_modes::SyncModes,
     tune::{Candidate, Query},
 };
-use consort_fabric::window;
+use consort_fabric::{CallSpec, window};
 use consort_sim::{Simulation, machines};
 
 use super::measure::{self, Best, Way, radices};
@@ -53,6 +55,8 @@ pub(super) struct Machine {
     machine: machines::Machine,
     pub(super) pes: u32,
     flow: FlowControl,
+    /// The fastest barrier, once a call needs one.
+    barrier: OnceCell<Candidate>,
 }
 
 impl Machine {
@@ -61,7 +65,8 @@ impl Machine {
     }
 
     pub(super) fn of(machine: machines::Machine) -> Self {
-        Self { pes: machine.pes(), machine, flow: FlowControl::Credits }
+        let flow = FlowControl::Credits;
+        Self { pes: machine.pes(), machine, flow, barrier: OnceCell::new() }
     }
 
     /// Returns the same machine with this flow control.
@@ -82,12 +87,31 @@ impl Machine {
         }
     }
 
+    /// Returns the barrier between Strict calls: the "tuned barrier" of section 3, which is the
+    /// fastest flat one or tree of figure 2.
+    fn barrier(&self) -> Result<Candidate> {
+        if let Some(barrier) = self.barrier.get() {
+            return Ok(barrier.clone());
+        }
+        let mut fastest = (f64::INFINITY, measure::flat());
+        for tree in Way::Sent.trees(self.pes).into_iter().chain([measure::flat()]) {
+            let ns = self.timed(measure::barrier(self.pes), &tree)?.ns;
+            if ns < fastest.0 {
+                fastest = (ns, tree);
+            }
+        }
+        Ok(self.barrier.get_or_init(|| fastest.1).clone())
+    }
+
     /// Returns the time of a call in a row of them.
     pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
         let is_strict = query.sync != SyncModes::LOOSE;
         let (before, timed, after) = if is_strict { STRICT_CALLS } else { self.loose_calls() };
         let (mode, calls) = (Mode::Throughput, (before + timed + after) as u64);
-        let program = Program { mode, calls, ..Program::once(query, candidate) };
+        let mut program = Program { mode, calls, ..Program::once(query, candidate) };
+        if CallSpec::from(&query).has_barrier() {
+            program.barrier = self.barrier()?;
+        }
         let simulation = Simulation::on(self.machine.clone(), self.pes);
         let simulation = simulation.heap_bytes(program.heap_bytes());
         let simulation = match self.flow {

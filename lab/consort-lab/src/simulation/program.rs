@@ -14,7 +14,7 @@ use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
 
 use consort_bench::harness::Mode;
 
-/// Returns the entry and exit barrier of Strict calls.
+/// Returns the entry and exit barrier of Strict calls, unless a program has another one.
 pub fn barrier() -> Candidate {
     Candidate::new("dissemination").with("radix", 2)
 }
@@ -26,6 +26,8 @@ pub struct Program {
     pub query: Query,
     /// The algorithm with its parameters.
     pub candidate: Candidate,
+    /// The entry and exit barrier, if the modes require any.
+    pub barrier: Candidate,
     /// The root.
     pub root: Rank,
     /// Single calls, or calls in a row.
@@ -73,7 +75,8 @@ impl Program {
     /// Returns a single call from or to PE 0.
     pub fn once(query: Query, candidate: &Candidate) -> Self {
         let (candidate, root) = (candidate.clone(), Rank(0));
-        Self { query, candidate, root, mode: Mode::Latency, calls: 1, uneven: false }
+        let (barrier, mode) = (barrier(), Mode::Latency);
+        Self { query, candidate, barrier, root, mode, calls: 1, uneven: false }
     }
 
     /// Returns the number of bytes in a block, or their mean.
@@ -150,7 +153,7 @@ impl Program {
         simulation: &Simulation,
         show: &dyn Fn(f64),
     ) -> Result<ProgramOutcome> {
-        let plans = simulation.plan(&self.call(), &self.candidate, &barrier())?;
+        let plans = simulation.plan(&self.call(), &self.candidate, &self.barrier)?;
         let data = Data::of(self.longest());
         let running = RunningProgram { program: self, plans, data, show, left: Cell::new(0) };
         let outcome = simulation.run(async |pe: &Pe<'_>| running.member(pe).await)?;
