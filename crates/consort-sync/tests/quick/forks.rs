@@ -1,5 +1,5 @@
 //! Forked children have no server, and get no results from the server of the parent. In a child,
-//! locks and delegates work if no thread was using them at the time of the fork.
+//! locks and delegates work if no other thread was using them, or waiting for them, at the fork.
 
 use std::{
     cell::Cell,
@@ -13,13 +13,16 @@ use std::{
 
 use consort_sandbox::children;
 use consort_sync::{
-    Continuations, Delegate, Mutex, Server,
+    Condvar, Continuations, Delegate, Mutex, RwLock, Semaphore, Server,
     delegation::CcSynch,
     locks::{Hapax, HybLock},
 };
 
 /// The environment variable that makes this process fork children.
 const FORKS: &str = "TEST_FORKS";
+
+/// Long enough for a thread to begin its sleep, and for a time limit that expires.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// Asserts that a call panics because the process was forked.
 fn is_refused<R>(call: impl FnOnce() -> R) {
@@ -90,6 +93,8 @@ fn fork_children() {
     });
     assert_eq!((delegate.into_inner(), *mutex.lock(), *hapax.lock()), (2, 2, 2));
     fork_while_a_mutex_is_held();
+    fork_while_other_locks_are_in_use();
+    fork_while_a_thread_waits();
     fork_while_calls_are_outstanding();
 }
 
@@ -113,6 +118,68 @@ fn fork_while_a_mutex_is_held() {
         release.send(()).expect("the thread waits");
     });
     assert_eq!(*held.lock(), 2);
+}
+
+/// In the child, another thread's read guard and permit are never given back.
+fn fork_while_other_locks_are_in_use() {
+    let (lock, permits) = (RwLock::new(1), Semaphore::new(2));
+    let ((takes, taken), (release, waits)) = (mpsc::channel(), mpsc::channel::<()>());
+    thread::scope(|scope| {
+        let (lock, permits) = (&lock, &permits);
+        scope.spawn(move || {
+            let _guards = (lock.read(), permits.acquire());
+            takes.send(()).expect("the test waits for it");
+            let _ = waits.recv();
+        });
+        taken.recv().expect("the thread takes both");
+        children::run("a read guard and a permit", || {
+            assert_eq!(*lock.read(), 1);
+            assert!(lock.try_write_for(SHORT).is_none());
+            assert!(permits.try_acquire_many_for(2, SHORT).is_none());
+            assert_eq!(permits.available_permits(), 1);
+            drop(permits.acquire());
+        });
+        release.send(()).expect("the thread waits");
+    });
+    assert!(lock.try_write().is_some() && permits.try_acquire_many(2).is_some());
+}
+
+/// In the child, a lock or a notification may go to a thread that does not exist.
+fn fork_while_a_thread_waits() {
+    let permits = Semaphore::new(1);
+    let permit = permits.acquire();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(permits.acquire()));
+        while permits.try_acquire_many(0).is_some() {
+            thread::yield_now();
+        }
+        thread::sleep(SHORT); // until it sleeps
+        let mut copy = Some(permit);
+        children::run("a thread that waits for a permit", || {
+            drop(copy.take());
+            assert_eq!(permits.available_permits(), 1);
+            assert!(permits.try_acquire_for(SHORT).is_none());
+        });
+        drop(copy);
+    });
+    assert_eq!(permits.available_permits(), 1);
+
+    let (waiting, condition) = (Mutex::new(false), Condvar::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut waiting = waiting.lock();
+            *waiting = true;
+            condition.wait(&mut waiting);
+        });
+        while !*waiting.lock() {
+            thread::yield_now();
+        }
+        children::run("a thread that waits for a notification", || {
+            assert!(condition.notify_one(), "that thread gets it");
+            assert!(!condition.notify_one());
+        });
+        assert!(condition.notify_one());
+    });
 }
 
 /// In the child no thread executes the closures.
