@@ -123,8 +123,9 @@ fn fork_while_a_mutex_is_held() {
 /// In the child, another thread's read guard and permit are never given back.
 fn fork_while_other_locks_are_in_use() {
     let (lock, permits) = (RwLock::new(1), Semaphore::new(2));
-    let ((takes, taken), (release, waits)) = (mpsc::channel(), mpsc::channel::<()>());
     thread::scope(|scope| {
+        // Dropped before the scope waits for the thread, also after a panic.
+        let ((takes, taken), (release, waits)) = (mpsc::channel(), mpsc::channel::<()>());
         let (lock, permits) = (&lock, &permits);
         scope.spawn(move || {
             let _guards = (lock.read(), permits.acquire());
