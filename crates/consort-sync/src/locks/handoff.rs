@@ -9,18 +9,16 @@
 //! holder then hands it over. So a thread waits for one turn of each thread before it, and none
 //! starves.
 //!
-//! If threads work between sections, turns let only one of them work at a time. Alternating costs
-//! transfers, but may be faster. So the holder measures the rates of both ways, and tries the slower
-//! one again from time to time. While threads alternate, they take the lock as soon as it is free.
+//! If threads work between sections, turns let only one work at a time, and alternating may be
+//! faster. So the holder measures both, and tries the slower one again from time to time.
 //!
 //! The first cannot ask while it waits for a processor. If that is the holder's, it may wait until
 //! the scheduler's next tick: 4 ms. So the holder looks at the clock at each 256th release, and
 //! hands over if the first has waited for 400 us.
 //!
 //! Shorter turns would not help: if threads outnumber the cores, the next thread sleeps, and takes
-//! about 50 us to wake. It also sleeps during the turn. If it spun or yielded instead, it might
-//! keep the holder off a shared core for some milliseconds. Turns would then have random lengths,
-//! which is unfair.
+//! about 50 us to wake. If it spun or yielded instead, it might keep the holder off a shared core
+//! for some milliseconds. Turns would then have random lengths, which is unfair.
 //!
 //! | `state` | meaning |
 //! | --- | --- |
@@ -177,16 +175,16 @@ impl Handoff {
         m.compare_exchange(&self.state, 0, HELD, Acquire).await.ok().map(|_| ())
     }
 
-    /// Returns whether the lock is not in rapid use. `releases` is the count at the caller's last
-    /// check, at least `cycles` cycles ago.
+    /// Returns whether threads alternate, or the lock is not in rapid use. `releases` is the count
+    /// at the caller's last check, at least `cycles` cycles ago.
     async fn is_quiet<M: Machine>(&self, m: &M, releases: &mut u64, cycles: u64) -> bool {
         let now = m.load(&self.releases, Relaxed).await;
         let passed = now.wrapping_sub(replace(releases, now)) & COUNT;
         now & ALTERNATE != 0 || passed.saturating_mul(RAPID) <= cycles.max(RAPID)
     }
 
-    /// Checks the lock after ever longer rests, up to `longest`, and takes it if it is free and not
-    /// in rapid use. Returns whether it did so within `cycles` cycles of rest.
+    /// Checks the lock after ever longer rests, up to `longest`, and takes it if it is free and
+    /// quiet. Returns whether it did so within `cycles` cycles of rest.
     async fn watch<M: Machine>(&self, m: &M, longest: u64, cycles: u64) -> bool {
         let (mut rest, mut rested) = (FIRST_REST, 0);
         let mut releases = m.load(&self.releases, Relaxed).await;
@@ -298,8 +296,8 @@ impl Handoff {
 
 // SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
 // the holder clears `HELD`, or sets `HANDED` of the first in the queue. The first has not taken the
-// lock by then, because the lock was held. The release of either store pairs with the acquire of the
-// exchange, or of the wait.
+// lock by then, because the lock was held. The release of either store pairs with the acquire of
+// the exchange, or of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     #[cfg(not(loom))]
