@@ -164,10 +164,10 @@ fn command_lines_are_classified() {
     }
 }
 
-/// Returns the command that shows the help for a line, and the line's long options.
+/// Returns the command that shows the help for a line, and the line's long options before `--`.
 fn help_for(line: &str) -> (String, Vec<&str>) {
     let words = line.split_whitespace().take_while(|word| !word.starts_with(['#', '|', '>', ';']));
-    let words: Vec<_> = words.collect();
+    let words: Vec<_> = words.take_while(|word| *word != "--").collect();
     let asking = words.iter().take_while(|word| !word.starts_with('-')).chain([&"--help"]);
     let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
     let names = options.map(|word| word.split_once('=').map_or(*word, |(name, _)| name));
@@ -183,6 +183,8 @@ fn explains(help: &str, option: &str) -> bool {
 fn slow_commands_are_checked_by_help() {
     let (asking, options) =
         help_for("A=1 consort tune barrier --budget=5 --pes 2 -v > a.json # --x");
+    let (_, without_program) = help_for("consort profile --json -- program --size 8");
+    assert_eq!(without_program, ["--json"]);
     assert_eq!(asking, "A=1 consort tune barrier --help");
     assert_eq!(options, ["--budget", "--pes"]);
     assert!(explains("  --budget <SECONDS>  Time", "--budget"));
