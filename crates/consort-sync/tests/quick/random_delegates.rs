@@ -257,6 +257,9 @@ fn play(seed: u64) {
         }
     });
     for (number, (delegate, uses)) in program.delegates.iter().enumerate() {
+        // A server executes detached closures before this. They may panic, so that it is refused.
+        let drain = || delegate.with(&mut |_| String::new());
+        let _ = catch_unwind(AssertUnwindSafe(drain));
         delegate.clear_poison();
         delegate.with(&mut |twins| {
             // Read only here: until now a server may have been executing detached closures.
