@@ -64,7 +64,7 @@ const LONGEST_TURN_NS: u64 = 4 * TURN_NS;
 const RELEASES_PER_LOOK: u64 = if cfg!(loom) { 2 } else { 256 };
 /// The bit of `releases` that is set while threads alternate.
 const ALTERNATE: u64 = 1 << 63;
-/// The bit of `releases` that a thread sets that has waited.
+/// The bit of `releases` that a thread sets when it gets the lock after a wait.
 const CONTENDED: u64 = 1 << 62;
 /// The other bits of `releases`.
 const COUNT: u64 = CONTENDED - 1;
@@ -384,29 +384,42 @@ unsafe impl RawLock for Handoff {
 mod tests {
     use super::*;
 
-    /// Runs windows with these rates of turns and of alternating threads. Returns how many of the
-    /// last 100 alternated.
-    fn alternating(trials: &mut Trials, windows: usize, rates: [u64; 2]) -> usize {
+    /// Runs windows with these rates of turns and of alternating threads. Returns in which of them
+    /// threads alternate.
+    fn ways(trials: &mut Trials, windows: usize, rates: [u64; 2]) -> Vec<bool> {
         let mut alternate = false;
-        let mut ways = vec![];
-        for _ in 0..windows {
-            ways.push(alternate);
-            alternate = trials.next(alternate, rates[usize::from(alternate)]);
-        }
-        ways.iter().rev().take(100).filter(|&&way| way).count()
+        (0..windows)
+            .map(|_| {
+                let next = trials.next(alternate, rates[usize::from(alternate)]);
+                replace(&mut alternate, next)
+            })
+            .collect()
+    }
+
+    fn count_of(ways: &[bool], way: bool) -> usize {
+        ways.iter().filter(|&&one| one == way).count()
     }
 
     #[test]
     fn the_faster_way_is_used_most_of_the_time() {
-        assert!(alternating(&mut Trials::default(), 1_000, [5_000, 6_000]) >= 95);
-        assert!(alternating(&mut Trials::default(), 1_000, [6_000, 5_000]) <= 5);
+        let alternating = ways(&mut Trials::default(), 1_000, [5_000, 6_000]);
+        assert!(count_of(&alternating[900..], true) >= 95);
+        let turns = ways(&mut Trials::default(), 1_000, [6_000, 5_000]);
+        assert!(count_of(&turns[900..], false) >= 95);
     }
 
     #[test]
-    fn another_way_is_tried_again() {
+    fn the_slower_way_is_tried_at_least_each_128_windows() {
+        let turns = ways(&mut Trials::default(), 2_000, [6_000, 5_000]);
+        assert!(turns.split(|&way| way).all(|between| between.len() <= 128));
+    }
+
+    #[test]
+    fn the_other_way_is_used_once_it_is_faster() {
         let mut trials = Trials::default();
-        alternating(&mut trials, 1_000, [6_000, 5_000]);
-        assert!(alternating(&mut trials, 300, [5_000, 6_000]) >= 90);
+        ways(&mut trials, 1_000, [6_000, 5_000]);
+        let later = ways(&mut trials, 300, [5_000, 6_000]);
+        assert!(count_of(&later[200..], true) >= 90);
     }
 
     #[test]
