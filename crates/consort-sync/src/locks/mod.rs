@@ -2,7 +2,7 @@
 //!
 //! | lock | order | where threads wait |
 //! | --- | --- | --- |
-//! | [`Handoff`] | turns of 0.1 to 0.4 ms | the next at the lock, others at their own lines |
+//! | [`Handoff`] | in turns or alternating | the next at the lock, others at their own lines |
 //! | [`TestAndSet`] | none | all at one word |
 //! | [`Ticket`] | first come, first served | all at one word |
 //! | [`Mcs`] | first come, first served | each at its own line |
